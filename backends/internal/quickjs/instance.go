@@ -1,0 +1,128 @@
+package quickjs
+
+import "errors"
+
+// ErrNativeStack is what [Instance.Call] returns where an engine's own call stack
+// was used up, which the guards prevent on engines with enough of it.
+var ErrNativeStack = errors.New("quickjs: engine's own stack is used up")
+
+// Instance is one instantiated image, as an engine offers it. It belongs to one
+// isolate and is used by one goroutine at a time.
+type Instance interface {
+	// Call calls an export. Arguments are in stack from index 0, 32-bit values
+	// zero-extended; a result is written to stack[0]. An error means that the
+	// guest was stopped in the middle (a trap, or a host function that returned
+	// an error) and must not run again; its text is not used.
+	Call(fn Function, stack []uint64) error
+
+	// Memory is the guest's linear memory as it is now. The slice is valid until
+	// the next Call.
+	Memory() []byte
+
+	// Global and SetGlobal read and write an exported global, also from within
+	// a host function.
+	Global(g Global) uint64
+	SetGlobal(g Global, v uint64)
+}
+
+// Function is an export that the driver calls.
+type Function int
+
+// The functions; names in [Function.Name].
+const (
+	fnInitialize Function = iota
+	fnMalloc
+	fnFree
+	fnNewRuntime
+	fnNewContext
+	fnSetMaxStackSize
+	fnUpdateStackTop
+	fnRunGC
+	fnNewObject
+	fnNewCFunction2
+	fnGetGlobalObject
+	fnSetPropertyStr
+	fnGetPropertyStr
+	fnFreeValue
+	fnParseJSON
+	fnEval2
+	fnEvalFunction
+	fnCall
+	fnGetException
+	fnExecutePendingJob
+	fnPromiseState
+	fnPromiseResult
+	functionCount
+)
+
+// signature is a function's export name and its type in letters: i for i32, I
+// for i64, parameters before and results after the colon. The types are checked
+// when an image is built, so that a build with another ABI is refused by name.
+type signature struct{ name, shape string }
+
+func functionTable() [functionCount]signature {
+	return [functionCount]signature{
+		fnInitialize:        {"_initialize", ":"},
+		fnMalloc:            {"malloc", "i:i"},
+		fnFree:              {"free", "i:"},
+		fnNewRuntime:        {"JS_NewRuntime", ":i"},
+		fnNewContext:        {"JS_NewContext", "i:i"},
+		fnSetMaxStackSize:   {"JS_SetMaxStackSize", "ii:"},
+		fnUpdateStackTop:    {"JS_UpdateStackTop", "i:"},
+		fnRunGC:             {"JS_RunGC", "i:"},
+		fnNewObject:         {"JS_NewObject", "i:I"},
+		fnNewCFunction2:     {"JS_NewCFunction2", "iiiiii:I"},
+		fnGetGlobalObject:   {"JS_GetGlobalObject", "i:I"},
+		fnSetPropertyStr:    {"JS_SetPropertyStr", "iIiI:i"},
+		fnGetPropertyStr:    {"JS_GetPropertyStr", "iIi:I"},
+		fnFreeValue:         {"JS_FreeValue", "iI:"},
+		fnParseJSON:         {"JS_ParseJSON", "iiii:I"},
+		fnEval2:             {"JS_Eval2", "iiii:I"},
+		fnEvalFunction:      {"JS_EvalFunction", "iI:I"},
+		fnCall:              {"JS_Call", "iIIii:I"},
+		fnGetException:      {"JS_GetException", "i:I"},
+		fnExecutePendingJob: {"JS_ExecutePendingJob", "ii:i"},
+		fnPromiseState:      {"JS_PromiseState", "iI:i"},
+		fnPromiseResult:     {"JS_PromiseResult", "iI:I"},
+	}
+}
+
+// Functions are the export names in the order of [Function], for an engine to
+// look up once.
+func Functions() []string {
+	table := functionTable()
+	names := make([]string, len(table))
+	for i, s := range table {
+		names[i] = s.name
+	}
+	return names
+}
+
+// Global is a mutable global that the rewritten module exports.
+type Global int
+
+// The globals, outside the guest's memory.
+const (
+	// GlobalFuel (i64) counts down; below zero the guest calls tick.
+	GlobalFuel Global = iota
+	// GlobalDepth (i32) is the number of calls in progress.
+	GlobalDepth
+	// GlobalStackPointer (i32) is the shadow stack's.
+	GlobalStackPointer
+	// GlobalStackLow (i32) becomes 1 when the shadow stack has entered its last part.
+	GlobalStackLow
+	// GlobalGrowRefused (i32) becomes 1 when the memory could not grow.
+	GlobalGrowRefused
+	globalCount
+)
+
+// Globals are the export names in the order of [Global].
+func Globals() []string {
+	return []string{
+		GlobalFuel: "sandboxd.fuel", GlobalDepth: "sandboxd.depth", GlobalStackPointer: "sandboxd.stack_pointer",
+		GlobalStackLow: "sandboxd.stack_low", GlobalGrowRefused: "sandboxd.grow_refused",
+	}
+}
+
+// MemoryExport is the name under which the image exports its memory.
+const MemoryExport = "memory"

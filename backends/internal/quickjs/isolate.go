@@ -1,0 +1,111 @@
+package quickjs
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// Isolate is an [spi.Isolate] over an instance of an image, for any engine.
+type Isolate struct {
+	host  *Host
+	img   *Image
+	close func() error
+
+	mu    sync.Mutex // held while an eval runs, and while closing
+	spent bool       // guarded by mu
+	done  bool       // guarded by mu
+}
+
+// NewIsolate makes an isolate of a pristine instance, whose host must be h.
+// closeInstance is called once, when no eval runs.
+func NewIsolate(img *Image, inst Instance, h *Host, closeInstance func() error) (*Isolate, error) {
+	h.inst = inst
+	state, ok := window(inst.Memory(), img.handles.randomState, 8)
+	if !ok {
+		return nil, errors.New("quickjs: instance is smaller than its image")
+	}
+	// xorshift64* has a state of zero that it never leaves.
+	binary.LittleEndian.PutUint64(state, h.random.next()|1)
+	return &Isolate{host: h, img: img, close: closeInstance}, nil
+}
+
+// Close implements [spi.Isolate].
+func (i *Isolate) Close() error {
+	i.host.Kill()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.done {
+		return nil
+	}
+	i.done = true
+	return i.close()
+}
+
+// Eval implements [spi.Isolate].
+func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.done:
+		return nil, spi.ErrClosed
+	case i.spent:
+		return nil, spi.ErrIsolateSpent
+	}
+	h := i.host
+	h.begin()
+	stopWatching := h.watch(ctx)
+	e := &eval{img: i.img, inst: h.inst, h: h}
+	if err := ctx.Err(); err != nil {
+		h.stopFor(err) // the watch may not have run yet
+	}
+	failure := errTrapped
+	if !h.stopNow() {
+		failure = e.run(req.Source, req.Input)
+	}
+	stopWatching()
+	// What was stopped in the middle is not whole. The same goes for a guest
+	// that contradicts its own driver.
+	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt)
+	return e.outcome(failure, strings.Count(req.Source, "\n")+1), nil
+}
+
+// outcome is what the host reports. Success needs an explicit completion.
+func (e *eval) outcome(failure error, lines int) *spi.Outcome {
+	h := e.h
+	s := &h.sink
+	out := &spi.Outcome{}
+	if failure == nil && s.completed && !s.tooLarge {
+		value, err := checkValue(s.value)
+		if err == nil && int64(len(value)) > h.limits.OutputBytes { // U+FFFD is shorter than an escape, but be sure
+			err, failure = errTooLarge, errTooLarge
+		} else if err != nil {
+			s.message, failure = err.Error(), errUnserializable
+		}
+		if err == nil {
+			out.Value, out.ValueType = value, s.valueType
+			out.Usage.OutputBytes = int64(len(value))
+		}
+	} else if failure == nil {
+		failure = errCorrupt
+	}
+	if failure != nil {
+		out.Error = e.verdict(failure, lines)
+	}
+	out.Logs, out.LogsTruncated = s.logs, s.truncated
+	out.Usage.Wall = time.Since(h.start)
+	out.Usage.Fuel = h.burnt()
+	if h.limits.Fuel > 0 {
+		out.Usage.Fuel = min(out.Usage.Fuel, h.limits.Fuel)
+	}
+	out.Usage.MemoryPeakBytes = int64(len(h.inst.Memory()))
+	out.Usage.LogBytes = s.logBytes
+	h.end()
+	h.sink = sink{}
+	return out
+}

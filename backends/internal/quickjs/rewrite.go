@@ -1,0 +1,235 @@
+package quickjs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
+)
+
+// The guest's stack. A reactor build keeps 64 KiB of it below the heap and
+// QuickJS takes it for boundless there, so deep recursion would overwrite the
+// heap. It gets a region of its own above the initial heap.
+const (
+	// StackBytes is the size of the shadow stack: room for more than 5,000
+	// plain JavaScript calls.
+	StackBytes = 2 << 20
+	// stackReserve is what QuickJS's own check leaves for code that does not
+	// check; below, the interpreter throws a RangeError that a script can catch.
+	stackReserve = 64 << 10
+	// stackHard is the part at the very end where the guest is stopped instead.
+	stackHard = 4 << 10
+	// stackSoft marks the last part: whoever overflows the stack has been there.
+	// No frame of a JavaScript function is larger (65,534 locals of 8 bytes).
+	stackSoft = 512<<10 + stackReserve
+	// MaxCallDepth bounds nested calls inside the guest. Much of QuickJS recurses
+	// with tiny shadow frames; without this bound such recursion would grow the
+	// engine's own stack, on the host.
+	MaxCallDepth = 20_000
+)
+
+// maxPages is the largest memory that an image declares: all of it, so that a
+// growth is refused by the cap of an eval and never unseen by the engine.
+const maxPages = wasmbin.MaxPages
+
+// hostModule is where tick and emit are imported from.
+const hostModule = "sandboxd"
+
+// layout is what the host must know of a rewritten module.
+type layout struct {
+	stackLow, stackTop uint32 // addresses of the stack region
+	emitEntry          uint32 // table index of the C function emit
+}
+
+// rewrite turns a stock build into one with guards, a stack of its own and our
+// host functions. It is not booted yet.
+func rewrite(source []byte) (*wasmbin.Module, *layout, error) {
+	m, err := wasmbin.Decode(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkBuild(m); err != nil {
+		return nil, nil, err
+	}
+	m.StripCustoms()
+
+	l := &layout{stackLow: m.Memories[0].Min * wasmbin.PageSize}
+	l.stackTop = l.stackLow + StackBytes
+	if err := m.SetMemoryLimits(l.stackTop/wasmbin.PageSize, maxPages); err != nil {
+		return nil, nil, err
+	}
+	if err := m.SetGlobalInit(0, wasmbin.I32ConstExpr(int32(l.stackTop))); err != nil {
+		return nil, nil, err
+	}
+	imported, err := m.AddFunctionImports([]wasmbin.FunctionImport{
+		{Module: hostModule, Name: "tick"},
+		{Module: hostModule, Name: "emit", Type: funcType("iii:i")},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	g := guards{
+		stackPointer: 0, tick: imported[0],
+		softLimit: int32(l.stackLow + stackSoft), hardLimit: int32(l.stackLow + stackHard),
+	}
+	for _, add := range []struct {
+		index *uint32
+		t     wasmbin.ValType
+	}{{&g.fuel, wasmbin.I64}, {&g.depth, wasmbin.I32}, {&g.stackLow, wasmbin.I32}, {&g.growRefused, wasmbin.I32}} {
+		init := wasmbin.I32ConstExpr(0)
+		if add.t == wasmbin.I64 {
+			init = wasmbin.I64ConstExpr(0)
+		}
+		if *add.index, err = m.AddGlobal(wasmbin.Global{Type: add.t, Mutable: true, Init: init}); err != nil {
+			return nil, nil, err
+		}
+	}
+	g.addFunctions(m)
+	emit, err := addEmit(m, imported[1])
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.emitEntry, err = m.AppendTableEntry(emit); err != nil {
+		return nil, nil, err
+	}
+	if err := g.instrument(m); err != nil {
+		return nil, nil, err
+	}
+	return m, l, exportOnly(m, &g)
+}
+
+// addEmit defines the C function behind the prelude's host.emit(op, text): a
+// JSCFunction that hands the text as UTF-8 to the host and returns a boolean.
+func addEmit(m *wasmbin.Module, hostEmit uint32) (uint32, error) {
+	toCString, _ := m.ExportedFunction("JS_ToCStringLen2")
+	freeCString, _ := m.ExportedFunction("JS_FreeCString")
+	const ctx, argc, argv = 0, 2, 3 // and 1 is `this`
+	code := wasmbin.Code{}
+	length := code.AddLocal(4, wasmbin.I32) // address of the length, on the shadow stack
+	text := code.AddLocal(4, wasmbin.I32)
+	var a wasmbin.Assembler
+	a.LocalGet(argc).I32Const(2).Op(wasmbin.OpI32LtS)
+	a.If(wasmbin.BlockEmpty).I64Const(int64(jsUndefined)).Return().End()
+	a.GlobalGet(0).I32Const(16).Op(wasmbin.OpI32Sub).LocalTee(length).GlobalSet(0)
+	a.LocalGet(ctx).LocalGet(length).LocalGet(argv).Load(wasmbin.OpI64Load, 3, 8).I32Const(0).Call(toCString)
+	a.LocalTee(text).Op(wasmbin.OpI32Eqz)
+	a.If(wasmbin.ValueBlock(wasmbin.I64)).I64Const(int64(jsException)).Else()
+	a.LocalGet(argv).Load(wasmbin.OpI64Load, 3, 0).Op(wasmbin.OpI32WrapI64)
+	a.LocalGet(text).LocalGet(length).Load(wasmbin.OpI32Load, 2, 0).Call(hostEmit)
+	a.Op(wasmbin.OpI64ExtendI32U).I64Const(int64(jsFalse)).Op(wasmbin.OpI64Or)
+	a.LocalGet(ctx).LocalGet(text).Call(freeCString).End()
+	a.LocalGet(length).I32Const(16).Op(wasmbin.OpI32Add).GlobalSet(0).End()
+	code.Body = clone(&a)
+	return m.AddFunction(funcType("iIii:I"), code), nil
+}
+
+// checkBuild refuses a build that the rewriting or the driver cannot rely on,
+// with every reason at once.
+func checkBuild(m *wasmbin.Module) error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	table := functionTable()
+	needed := append(table[:], signature{"JS_ToCStringLen2", "iiIi:i"}, signature{"JS_FreeCString", "ii:"})
+	var missing, different []string
+	for _, s := range needed {
+		index, ok := m.ExportedFunction(s.name)
+		if !ok {
+			missing = append(missing, s.name)
+			continue
+		}
+		if t, err := m.FunctionType(index); err != nil || !t.Equal(funcType(s.shape)) {
+			different = append(different, s.name)
+		}
+	}
+	if len(missing) > 0 {
+		fail("exports missing: %s", strings.Join(missing, ", "))
+	}
+	if len(different) > 0 {
+		fail("exports with an unexpected type: %s", strings.Join(different, ", "))
+	}
+	for _, im := range m.Imports {
+		if im.Module != wasiModule {
+			fail("import %s.%s is not known; allowed are functions of %s", im.Module, im.Name, wasiModule)
+		} else if err := checkWASI(im.Name, m.Types[im.TypeIndex]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(m.Memories) != 1 {
+		fail("has %d memories; needed is one of its own", len(m.Memories))
+	} else if m.Memories[0].Min > 1024 {
+		fail("asks for %d pages of memory at start; at most 1024 are allowed", m.Memories[0].Min)
+	}
+	if len(m.Tables) != 1 {
+		fail("has %d tables; needed is one", len(m.Tables))
+	}
+	if len(m.Globals) == 0 || m.Globals[0].Type != wasmbin.I32 || !m.Globals[0].Mutable {
+		fail("global 0 is not a mutable i32, so there is no stack pointer")
+	}
+	for i, g := range m.Globals {
+		if i > 0 && g.Mutable {
+			// The state of an isolate is its memory and the globals we know.
+			fail("global %d is mutable; only the stack pointer may be", i)
+		}
+	}
+	if m.Start != nil {
+		fail("has a start function; a reactor has _initialize instead")
+	}
+	used, err := m.UsedOpcodes()
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, op := range []wasmbin.Opcode{
+		wasmbin.OpTableSet, wasmbin.OpTableGrow, wasmbin.OpTableFill, wasmbin.OpTableCopy, wasmbin.OpTableInit,
+		wasmbin.OpMemoryInit, wasmbin.OpDataDrop, wasmbin.OpElemDrop,
+	} {
+		if used.Has(op) {
+			fail("uses %s, which would be state outside memory and globals", op)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// exportOnly leaves what the driver uses: nothing else of the engine can be
+// called by mistake.
+func exportOnly(m *wasmbin.Module, g *guards) error {
+	keep := map[string]bool{MemoryExport: true}
+	for _, name := range Functions() {
+		keep[name] = true
+	}
+	exports := m.Exports[:0:0]
+	for _, e := range m.Exports {
+		if keep[e.Name] {
+			exports = append(exports, e)
+		}
+	}
+	m.Exports = exports
+	indexes := [globalCount]uint32{
+		GlobalFuel: g.fuel, GlobalDepth: g.depth, GlobalStackPointer: g.stackPointer,
+		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused,
+	}
+	for i, name := range Globals() {
+		if err := m.AddExport(name, wasmbin.ExternGlobal, indexes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// funcType reads a type in letters: see [signature].
+func funcType(shape string) wasmbin.FuncType {
+	var t wasmbin.FuncType
+	to := &t.Params
+	for _, c := range shape {
+		switch c {
+		case ':':
+			to = &t.Results
+		case 'i':
+			*to = append(*to, wasmbin.I32)
+		case 'I':
+			*to = append(*to, wasmbin.I64)
+		}
+	}
+	return t
+}

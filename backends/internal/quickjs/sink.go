@@ -1,0 +1,160 @@
+package quickjs
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// Operations of the prelude's host.emit(op, text). The prelude has the same
+// table; a test compares them.
+const (
+	opLog          = 0 // and one for each level of levels
+	opAdvance      = 16
+	opErrorName    = 32
+	opErrorMessage = 33
+	opErrorStack   = 34
+	opErrorBrand   = 35 // the error is one that the engine throws when its stack is used up
+	opUnserial     = 36 // the result cannot be JSON; the text says what and where
+	opResult       = 64 // and one for each type of valueTypes
+)
+
+func levels() []spi.Level {
+	return []spi.Level{spi.LevelLog, spi.LevelInfo, spi.LevelWarn, spi.LevelError, spi.LevelDebug}
+}
+
+func valueTypes() []spi.ValueType {
+	return []spi.ValueType{
+		spi.TypeUndefined, spi.TypeNull, spi.TypeBoolean, spi.TypeNumber, spi.TypeString,
+		spi.TypeArray, spi.TypeObject, spi.TypeFunction, spi.TypeSymbol,
+	}
+}
+
+// sink takes what the guest emits in one eval, within bounds, copied.
+type sink struct {
+	maxOutput, maxLogs int64
+
+	logs      []spi.LogLine
+	logBytes  int64
+	truncated bool
+
+	accept    bool // a result is only taken while the driver asks for it
+	completed bool
+	value     []byte
+	valueType spi.ValueType
+	tooLarge  bool
+	unserial  bool
+	engine    bool // opErrorBrand
+
+	name, message, stack string
+}
+
+// emit takes one message. It answers 1, or 0 where the guest need not go on
+// with this kind: a log line that is not kept.
+func (h *Host) emit(op, address, length uint32) uint64 {
+	text, ok := window(h.inst.Memory(), address, length)
+	if !ok {
+		return 0
+	}
+	s := &h.sink
+	switch {
+	case op < uint32(len(levels())):
+		return s.log(levels()[op], text)
+	case op == opAdvance:
+		if len(text) > 32 {
+			return 0
+		}
+		ms, err := strconv.ParseFloat(string(text), 64)
+		if err != nil {
+			return 0
+		}
+		h.advance(ms)
+	case op == opErrorName:
+		s.name = bounded(text, spi.MaxErrorNameBytes)
+	case op == opErrorMessage:
+		s.message = bounded(text, spi.MaxErrorMessageBytes)
+	case op == opErrorStack:
+		s.stack = bounded(text, spi.MaxErrorStackBytes)
+	case op == opErrorBrand:
+		s.engine = true
+	case op == opUnserial:
+		s.unserial = true
+		s.message = bounded(text, spi.MaxErrorMessageBytes)
+	case op >= opResult && op < opResult+uint32(len(valueTypes())):
+		return s.result(valueTypes()[op-opResult], text)
+	default:
+		return 0
+	}
+	return 1
+}
+
+// log keeps a line while there is room, with one byte for its line end. The
+// line that does not fit is cut at a character, and no later one is kept.
+func (s *sink) log(level spi.Level, text []byte) uint64 {
+	room := s.maxLogs - s.logBytes - 1
+	if s.truncated || room < 0 {
+		s.truncated = true
+		return 0
+	}
+	if int64(len(text)) > room {
+		text = cut(text, int(room))
+		s.truncated = true
+	}
+	line := valid(text)
+	if int64(len(line)) > room { // repairing made it longer
+		line = string(cut([]byte(line), int(room)))
+		s.truncated = true
+	}
+	s.logs = append(s.logs, spi.LogLine{Level: level, Text: line})
+	s.logBytes += int64(len(line)) + 1
+	if s.truncated {
+		return 0
+	}
+	return 1
+}
+
+// result takes the value, once. What is too large is not copied.
+func (s *sink) result(t spi.ValueType, text []byte) uint64 {
+	if !s.accept || s.completed {
+		return 0
+	}
+	s.completed = true
+	s.valueType = t
+	if int64(len(text)) > s.maxOutput {
+		s.tooLarge = true
+		return 0
+	}
+	s.value = append(make([]byte, 0, len(text)), text...)
+	return 1
+}
+
+// bounded is valid UTF-8 of at most limit bytes; what is cut ends with "…".
+func bounded(text []byte, limit int) string {
+	const mark = "…"
+	if len(text) <= limit {
+		if s := valid(text); len(s) <= limit {
+			return s
+		}
+	}
+	s := valid(cut(text, limit))
+	return string(cut([]byte(s), limit-len(mark))) + mark
+}
+
+// valid replaces what is not UTF-8, such as half of a surrogate pair, by U+FFFD.
+func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\ufffd") }
+
+// cut shortens to at most n bytes without splitting a character.
+func cut(text []byte, n int) []byte {
+	if n < 0 {
+		n = 0
+	}
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,15 @@
+const rows = [];
+const err = (f) => { try { f(); return 'none'; } catch (e) { return e.name; } };
+const ids = Array.from({ length: 100 }, () => crypto.randomUUID());
+rows.push(['version 4 ids', ids.every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)), true]);
+rows.push(['ids differ', new Set(ids).size, 100]);
+const bytes = new Uint8Array(1000);
+rows.push(['the same array comes back, filled', [crypto.getRandomValues(bytes) === bytes, new Set(bytes).size > 200], [true, true]]);
+const part = new Uint8Array(8);
+crypto.getRandomValues(part.subarray(2, 4));
+rows.push(['only the view is filled', [part[0], part[1], part[4], part[7]], [0, 0, 0, 0]]);
+rows.push(['integer arrays', [Int8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array].map((T) => err(() => crypto.getRandomValues(new T(4)))).join(), Array(8).fill('none').join()]);
+rows.push(['others', [new Float32Array(1), new Float64Array(1), new DataView(new ArrayBuffer(1))].map((v) => err(() => crypto.getRandomValues(v))).join(), 'TypeMismatchError,TypeMismatchError,TypeMismatchError']);
+rows.push(['quota', [err(() => crypto.getRandomValues(new Uint8Array(65536))), err(() => crypto.getRandomValues(new Uint8Array(65537))), err(() => crypto.getRandomValues(new Uint32Array(16385)))], ['none', 'QuotaExceededError', 'QuotaExceededError']]);
+rows.push(['brand', [err(() => crypto.randomUUID.call({})), err(() => new Crypto()), String(crypto)], ['TypeError', 'TypeError', '[object Crypto]']]);
+return rows;

@@ -1,0 +1,57 @@
+package quickjs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxValueDepth bounds the nesting of a result. Common decoders give up at
+// 10,000 levels, and a result is put into other JSON before it is read.
+const MaxValueDepth = 5_000
+
+// checkValue checks and repairs the JSON that the guest wrote. An honest prelude
+// writes valid JSON but for half a surrogate pair, which JSON.stringify escapes
+// and which many decoders refuse (RFC 8259, section 8.2): it becomes U+FFFD.
+// What is then still not strict JSON is refused: names that are the same, or
+// nesting that no decoder takes.
+func checkValue(value []byte) ([]byte, error) {
+	if bytes.Contains(value, []byte(`\ud`)) || bytes.Contains(value, []byte(`\uD`)) {
+		repaired := jsontext.Value(value)
+		if err := repaired.Format(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false)); err != nil {
+			return nil, jsonProblem(err)
+		}
+		value = repaired
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(value))
+	if len(value) > 0 && (value[0] == '[' || value[0] == '{') {
+		for {
+			if _, err := d.ReadToken(); err != nil {
+				return nil, jsonProblem(err)
+			}
+			if d.StackDepth() > MaxValueDepth {
+				return nil, fmt.Errorf("the result is nested deeper than %d levels", MaxValueDepth)
+			}
+			if d.StackDepth() == 0 {
+				break
+			}
+		}
+	} else if _, err := d.ReadToken(); err != nil {
+		return nil, jsonProblem(err)
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return nil, errors.New("the result is not one JSON value")
+	}
+	return value, nil
+}
+
+// jsonProblem is a decoder's error without the text that it met.
+func jsonProblem(err error) error {
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return errors.New("two names of an object in the result are the same text once it is valid Unicode")
+	}
+	return errors.New("the result is not valid JSON")
+}

@@ -1,0 +1,94 @@
+package quickjs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// verdict says why an eval has no value. The kind rests on what the host saw:
+// the tick that fired, the growth that was refused, the globals at the trap.
+// What the guest says only chooses between the kinds of a script's own failure.
+func (e *eval) verdict(failure error, lines int) *spi.ScriptError {
+	s := &e.h.sink
+	out := &spi.ScriptError{}
+	thrown := errors.Is(failure, errThrown) || errors.Is(failure, errSyntax)
+	if thrown {
+		out.Name, out.Message, out.Stack = s.name, s.message, s.stack
+		if p := s.place(); p.line <= lines {
+			out.Line, out.Column = p.line, p.column
+		}
+	}
+	refused := e.inst.Global(GlobalGrowRefused) != 0
+	switch {
+	case e.h.cause != "":
+		out.Kind = e.h.cause
+	case errors.Is(failure, errTrapped) && e.stackIsOver():
+		out.Kind = spi.KindStackOverflow
+	case errors.Is(failure, errTooLarge):
+		out.Kind = spi.KindOutputTooLarge
+	case errors.Is(failure, errUnserializable):
+		out.Kind, out.Name, out.Message = spi.KindUnserializable, "TypeError", s.message
+	case errors.Is(failure, errDeadlock):
+		out.Kind = spi.KindDeadlock
+	case refused:
+		out.Kind = spi.KindMemory
+	case thrown && s.engine && e.inst.Global(GlobalStackLow) != 0:
+		out.Kind = spi.KindStackOverflow
+	case errors.Is(failure, errSyntax):
+		out.Kind = spi.KindSyntax
+	case errors.Is(failure, errThrown):
+		out.Kind = spi.KindException
+	default:
+		out.Kind = spi.KindBackend
+	}
+	e.h.explain(out)
+	return out
+}
+
+// stackIsOver reports whether a guard of the stack was what trapped.
+func (e *eval) stackIsOver() bool {
+	return e.nativeStack || int32(e.inst.Global(GlobalDepth)) > MaxCallDepth ||
+		uint32(e.inst.Global(GlobalStackPointer)) < e.img.layout.stackLow+stackHard
+}
+
+// explain adds the limit that was reached and, where the host ended the eval,
+// the host's own words.
+func (h *Host) explain(out *spi.ScriptError) {
+	limit := func(name spi.LimitName, v int64) { out.Limit = &spi.ReachedLimit{Name: name, Value: v} }
+	say := func(name, format string, args ...any) { out.Name, out.Message = name, fmt.Sprintf(format, args...) }
+	l := &h.limits
+	switch out.Kind {
+	case spi.KindTimeout:
+		if h.stop.Load() == stopContextDeadline {
+			say("TimeoutError", "the caller's deadline passed while the script ran")
+			return
+		}
+		ms := l.Timeout.Milliseconds()
+		limit(spi.LimitTimeout, ms)
+		say("TimeoutError", "the script ran longer than %s of %d", spi.LimitTimeout, ms)
+	case spi.KindFuel:
+		limit(spi.LimitFuel, l.Fuel)
+		say("FuelError", "the script burnt all of %s of %d", spi.LimitFuel, l.Fuel)
+	case spi.KindMemory:
+		limit(spi.LimitMemory, l.MemoryBytes)
+		say("MemoryError", "the script needed more than %s of %d", spi.LimitMemory, l.MemoryBytes)
+	case spi.KindStackOverflow:
+		limit(spi.LimitStack, MaxCallDepth)
+		if out.Name == "" {
+			say("RangeError", "the script's calls or data are nested too deeply")
+		}
+	case spi.KindOutputTooLarge:
+		limit(spi.LimitOutput, l.OutputBytes)
+		say("LimitError", "the result as JSON is larger than %s of %d", spi.LimitOutput, l.OutputBytes)
+	case spi.KindDeadlock:
+		say("DeadlockError", "the script waits for a promise that nothing can settle")
+	case spi.KindCancelled:
+		say("CancelledError", "the caller cancelled the eval")
+	case spi.KindKilled:
+		say("KilledError", "the isolate was closed while the script ran")
+	case spi.KindBackend:
+		say("BackendError", "the guest's engine failed; the script did not end")
+	}
+}

@@ -1,0 +1,139 @@
+package wazero
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	wz "github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
+)
+
+// features is what the image uses of WebAssembly, and nothing else.
+const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps |
+	api.CoreFeatureNonTrappingFloatToIntConversion | api.CoreFeatureBulkMemoryOperations | api.CoreFeatureMultiValue
+
+// engine is one compiled module with its host functions linked.
+type engine struct {
+	runtime wz.Runtime
+	module  wz.CompiledModule
+	cache   *codeCache
+}
+
+// hostKey finds the isolate's host in the context of a call. Host functions are
+// linked once for all instances.
+type hostKey struct{}
+
+func newEngine(ctx context.Context, image *quickjs.Image, opts *Options, log *slog.Logger) (*engine, error) {
+	config := wz.NewRuntimeConfig() // compiler where the platform has one
+	if opts.Interpreter {
+		config = wz.NewRuntimeConfigInterpreter()
+	}
+	cache := openCache(opts.CacheDir, log)
+	e, err := compile(ctx, config, image.WASM, image.Imports, cache)
+	if err != nil && cache != nil && ctx.Err() == nil {
+		// wazero found cached code that it cannot use.
+		log.Warn("compiled code in the cache is not usable; compiling again", "dir", opts.CacheDir)
+		cache.discard()
+		cache = openCache(opts.CacheDir, log)
+		e, err = compile(ctx, config, image.WASM, image.Imports, cache)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cache.seal()
+	return e, nil
+}
+
+func compile(ctx context.Context, config wz.RuntimeConfig, wasm []byte, imports []quickjs.Import, cache *codeCache) (*engine, error) {
+	config = config.WithCoreFeatures(features).WithDebugInfoEnabled(false)
+	if cache != nil {
+		config = config.WithCompilationCache(cache.CompilationCache)
+	}
+	e := &engine{runtime: wz.NewRuntimeWithConfig(ctx, config), cache: cache}
+	var err error
+	if e.module, err = e.runtime.CompileModule(ctx, wasm); err == nil {
+		err = e.link(ctx, imports)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// link provides the host functions, one host module for each import module.
+func (e *engine) link(ctx context.Context, imports []quickjs.Import) error {
+	builders := map[string]wz.HostModuleBuilder{}
+	for i := range imports {
+		im := &imports[i]
+		b := builders[im.Module]
+		if b == nil {
+			b = e.runtime.NewHostModuleBuilder(im.Module)
+			builders[im.Module] = b
+		}
+		f := api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+			h := ctx.Value(hostKey{}).(*quickjs.Host)
+			if err := h.Call(im, stack); err != nil {
+				panic(err) // how a wazero host function abandons the guest
+			}
+		})
+		b.NewFunctionBuilder().WithGoModuleFunction(f, im.Params, im.Results).Export(im.Name)
+	}
+	for name, b := range builders {
+		if _, err := b.Instantiate(ctx); err != nil {
+			return fmt.Errorf("host functions of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (e *engine) close() error {
+	err := e.runtime.Close(context.Background())
+	if e.cache != nil {
+		err = errors.Join(err, e.cache.Close(context.Background()))
+	}
+	return err
+}
+
+// instantiate makes a pristine instance whose memory cannot grow beyond
+// maxBytes.
+func (e *engine) instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance, func() error, error) {
+	memory, err := newMemory(maxBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	// Not the caller's context: it would carry his deadline and values into
+	// the engine, and an isolate outlives the call that opened it.
+	ctx := context.WithValue(context.Background(), hostKey{}, h)
+	allocator := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return memory })
+	config := wz.NewModuleConfig().WithName("").WithStartFunctions()
+	module, err := e.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, allocator), e.module, config)
+	if err != nil {
+		memory.Free()
+		return nil, nil, err
+	}
+	return newInstance(ctx, module), func() error { return module.Close(ctx) }, nil
+}
+
+// bootInstance runs a module that is not an image yet. It is needed once, and
+// compiling takes twenty times longer than interpreting the boot.
+func bootInstance(ctx context.Context, wasm []byte, imports []quickjs.Import, h *quickjs.Host) (quickjs.Instance, func() error, error) {
+	e, err := compile(ctx, wz.NewRuntimeConfigInterpreter(), wasm, imports, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	inst, closeInstance, err := e.instantiate(h, bootMemoryBytes)
+	if err != nil {
+		e.close()
+		return nil, nil, err
+	}
+	return inst, func() error { return errors.Join(closeInstance(), e.close()) }, nil
+}
+
+// bootMemoryBytes caps the memory of a boot.
+const bootMemoryBytes = 256 << 20

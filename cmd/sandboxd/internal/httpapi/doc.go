@@ -1,0 +1,29 @@
+// Package httpapi answers the HTTP API of sandboxd.
+//
+//	POST /v1/eval      runs a script: 200 with the result, also when the script failed
+//	GET /healthz       200 while the process lives
+//	GET /readyz        200 once a backend runs scripts, else 503
+//	GET /openapi.json  the API's description, also as /openapi.yaml
+//
+// An eval that arrives while the backend is still starting waits for it.
+//
+// # Security
+//
+// A browser is never a friend here: cross-origin requests are refused, and so
+// are requests for another host where the hosts are restricted. A problem
+// document names the member at fault and what is allowed; it never repeats a
+// value, because values are scripts and their data. The names of unknown
+// members are repeated, shortened and escaped.
+//
+// # Concurrency
+//
+// At most Options.MaxConcurrent evals run at once; the others wait in order of
+// arrival, at most Options.MaxQueue of them and for at most
+// Options.QueueTimeout. Who finds no place gets 503 with Retry-After. A client
+// that disconnects ends its eval.
+//
+// # Limits
+//
+// A body may have [Options.MaxBodyBytes]: six times the script's ceiling (JSON
+// can need six bytes for one), the input's ceiling and 64 KiB for the rest.
+package httpapi

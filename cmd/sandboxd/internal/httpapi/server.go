@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Timeouts of a connection. The time for an answer is added up from its parts.
+const (
+	headerTimeout  = 5 * time.Second
+	readTimeout    = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	startTimeout   = time.Minute // an eval may wait for the backend to start
+	writeTimeout   = 30 * time.Second
+	maxHeaderBytes = 16 << 10
+	// forcedGrace is how long evals have to answer once they are cancelled.
+	forcedGrace = 5 * time.Second
+)
+
+// Serve answers requests on ln, which it closes, until ctx ends. Then it stops
+// accepting, lets accepted evals end by themselves for up to grace, cancels the
+// ones that are left, and returns nil. Any other end is an error.
+func (a *API) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
+	base, cancelEvals := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelEvals()
+	srv := &http.Server{
+		Handler:           a,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      readTimeout + startTimeout + a.opts.QueueTimeout + a.opts.MaxTimeout + writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(a.opts.Logger.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+
+	a.opts.Logger.Info("stopping", "grace", grace)
+	a.Closing()
+	if !shutdown(srv, grace) {
+		a.opts.Logger.Warn("cancelling the evals that are left")
+		cancelEvals()
+		if !shutdown(srv, forcedGrace) {
+			_ = srv.Close() // what is left answers to nobody
+		}
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func shutdown(srv *http.Server, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return srv.Shutdown(ctx) == nil
+}

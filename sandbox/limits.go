@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// Defaults of [Limits], used where a field is zero.
+const (
+	DefaultTimeout     = 2 * time.Second
+	DefaultMemoryBytes = int64(64 << 20)
+	DefaultSourceBytes = int64(256 << 10)
+	DefaultInputBytes  = int64(4 << 20)
+	DefaultOutputBytes = int64(1 << 20)
+	DefaultLogBytes    = int64(64 << 10)
+)
+
+// Hard maxima: what is above is taken for a mistake and refused, whoever asks.
+// The maximum of memory is the backend's.
+const (
+	MaxTimeout     = time.Hour
+	MaxSourceBytes = int64(16 << 20)
+	MaxInputBytes  = int64(256 << 20)
+	MaxOutputBytes = int64(256 << 20)
+	MaxLogBytes    = int64(64 << 20)
+)
+
+// Limits of an eval. A zero field means "the default" in a [Request] and in
+// [Options.Defaults], and "the hard maximum" in [Options.Ceilings].
+type Limits struct {
+	// Timeout is wall time, counted from the script's start, at least 1 ms.
+	Timeout time.Duration
+	// MemoryBytes caps the guest's whole memory, its image included.
+	MemoryBytes int64
+	// Fuel is the number of units the guest may burn; zero means no limit.
+	Fuel int64
+	// SourceBytes caps the script's UTF-8 text.
+	SourceBytes int64
+	// InputBytes caps the input's JSON text.
+	InputBytes int64
+	// OutputBytes caps the result's JSON text.
+	OutputBytes int64
+	// LogBytes caps the log lines kept, each with one byte for its line end.
+	LogBytes int64
+}
+
+// field is one limit seen generally, so that checks, defaults and ceilings are
+// written once. Durations are in nanoseconds inside, milliseconds in messages.
+type field struct {
+	name     spi.LimitName
+	get      func(*Limits) *int64
+	fallback int64 // the default
+	min, max int64 // what is not absurd
+}
+
+// fields lists the limits; to add one, add it to Limits and here.
+func fields(d spi.Descriptor) []field {
+	return []field{
+		{spi.LimitTimeout, func(l *Limits) *int64 { return (*int64)(&l.Timeout) }, int64(DefaultTimeout), int64(time.Millisecond), int64(MaxTimeout)},
+		{spi.LimitMemory, func(l *Limits) *int64 { return &l.MemoryBytes }, DefaultMemoryBytes, d.MinMemoryBytes, d.MaxMemoryBytes},
+		{spi.LimitFuel, func(l *Limits) *int64 { return &l.Fuel }, 0, 1, math.MaxInt64},
+		{spi.LimitSource, func(l *Limits) *int64 { return &l.SourceBytes }, DefaultSourceBytes, 1, MaxSourceBytes},
+		{spi.LimitInput, func(l *Limits) *int64 { return &l.InputBytes }, DefaultInputBytes, 1, MaxInputBytes},
+		{spi.LimitOutput, func(l *Limits) *int64 { return &l.OutputBytes }, DefaultOutputBytes, 1, MaxOutputBytes},
+		{spi.LimitLogs, func(l *Limits) *int64 { return &l.LogBytes }, DefaultLogBytes, 1, MaxLogBytes},
+	}
+}
+
+// shown is the value in the unit that the limit's name carries.
+func (f *field) shown(v int64) string {
+	if f.name == spi.LimitTimeout {
+		return fmt.Sprintf("%g", float64(v)/float64(time.Millisecond))
+	}
+	return fmt.Sprint(v)
+}
+
+// check refuses a value that is negative or absurd. Zero is "not given".
+func (f *field) check(v int64) *RequestError {
+	if v == 0 || v >= f.min && v <= f.max {
+		return nil
+	}
+	allowed := fmt.Sprintf("%s to %s", f.shown(f.min), f.shown(f.max))
+	if f.max == math.MaxInt64 {
+		allowed = fmt.Sprintf("%s or more", f.shown(f.min))
+	}
+	return &RequestError{Field: "limits." + string(f.name), Problem: fmt.Sprintf("is %s; allowed is %s", f.shown(v), allowed)}
+}
+
+// resolve fills what a request leaves open and caps what it asks for.
+func resolve(fs []field, want, defaults, ceilings *Limits) (Limits, error) {
+	var out Limits
+	for i := range fs {
+		f := &fs[i]
+		v := *f.get(want)
+		if err := f.check(v); err != nil {
+			return Limits{}, err
+		}
+		if v == 0 {
+			v = *f.get(defaults)
+		}
+		// A ceiling on fuel also binds a request that asks for no limit.
+		if c := *f.get(ceilings); c != 0 && (v == 0 || v > c) {
+			v = c
+		}
+		*f.get(&out) = v
+	}
+	return out, nil
+}

@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/taint"
+)
+
+// LanguageAuto lets the sandbox choose the language of a script.
+const LanguageAuto = "auto"
+
+// MaxSeedBytes bounds [Request.Seed].
+const MaxSeedBytes = 128
+
+// The guest's clock can start anywhere in this range (UTC).
+var (
+	minNow = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	maxNow = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// nowLayout is RFC 3339 with the milliseconds that a script can see.
+const nowLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// Request is one script to run.
+type Request struct {
+	// Script is JavaScript. It may use top-level await and top-level return;
+	// without return, the value of the last expression is the result. One
+	// Markdown code fence around the whole text, a byte-order mark and a
+	// hashbang are removed.
+	Script string
+	// Input is the JSON text that the script sees as the global `input`;
+	// nothing means null. Duplicate names and invalid UTF-8 are refused.
+	Input json.RawMessage
+	// Language is "auto" (the default) or "js".
+	Language string
+	// Limits of this eval; a zero field means the sandbox's default.
+	Limits Limits
+	// Now is where the script's clock starts; zero means the host's time. The
+	// script sees milliseconds, from 1970 to 2200.
+	Now time.Time
+	// Seed determines the script's random numbers: the same text gives the same
+	// numbers. Empty means a fresh one, which the result reports. At most
+	// [MaxSeedBytes] of UTF-8.
+	Seed string
+}
+
+// job is a request after normalising: what the backend gets, and what the
+// result says about the run.
+type job struct {
+	config  spi.Config
+	request spi.Request
+	run     Run
+	// tooLarge is set where script or input exceed their limit: the answer is
+	// a result, and the backend is not asked.
+	tooLarge *spi.ReachedLimit
+}
+
+func (s *Sandbox) prepare(r *Request) (*job, error) {
+	limits, err := resolve(s.fields, &r.Limits, &s.defaults, &s.ceilings)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: spi.JavaScript}}
+	switch r.Language {
+	case "", LanguageAuto, string(spi.JavaScript):
+	case "ts":
+		return nil, &RequestError{"language", `"ts" is reserved and not available yet; allowed is auto or js`}
+	default:
+		return nil, &RequestError{"language", "is not known; allowed is auto or js"}
+	}
+	now := r.Now
+	if now.IsZero() {
+		now = s.clock()
+	}
+	now = now.UTC().Truncate(time.Millisecond)
+	if now.Before(minNow) || now.After(maxNow) {
+		return nil, &RequestError{"now", fmt.Sprintf("is out of range; allowed is %s to %s", minNow.Format(nowLayout), maxNow.Format(nowLayout))}
+	}
+	j.run.Now = now.Format(nowLayout)
+	if len(r.Seed) > MaxSeedBytes || !utf8.ValidString(r.Seed) {
+		return nil, &RequestError{"seed", fmt.Sprintf("must be at most %d bytes of UTF-8", MaxSeedBytes)}
+	}
+	if j.run.Seed = r.Seed; r.Seed == "" {
+		var b [8]byte
+		rand.Read(b[:]) // never fails (crypto/rand)
+		j.run.Seed = hex.EncodeToString(b[:])
+	}
+	seed := sha256.Sum256([]byte(j.run.Seed))
+
+	// Sizes come first, so that nothing is done with what is over.
+	if n := int64(len(r.Script)); n > limits.SourceBytes {
+		j.tooLarge = &spi.ReachedLimit{Name: spi.LimitSource, Value: limits.SourceBytes}
+		return j, nil
+	}
+	if n := int64(len(r.Input)); n > limits.InputBytes {
+		j.tooLarge = &spi.ReachedLimit{Name: spi.LimitInput, Value: limits.InputBytes}
+		return j, nil
+	}
+	source, rerr := normalise(r.Script)
+	if rerr != nil {
+		return nil, rerr
+	}
+	input := r.Input
+	if len(input) == 0 {
+		input = json.RawMessage("null")
+	}
+	if err := taint.Valid(input); err != nil {
+		return nil, &RequestError{"input", "is not strict JSON: " + err.Error()}
+	}
+	j.request = spi.Request{Source: source, Language: spi.JavaScript, Input: input}
+	j.config = spi.Config{
+		Limits: spi.Limits{
+			Timeout: limits.Timeout, MemoryBytes: limits.MemoryBytes, Fuel: limits.Fuel,
+			OutputBytes: limits.OutputBytes, LogBytes: limits.LogBytes,
+		},
+		Now:  now,
+		Seed: binary.LittleEndian.Uint64(seed[:8]),
+	}
+	return j, nil
+}

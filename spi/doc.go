@@ -1,0 +1,54 @@
+// Package spi is the contract between sandboxd and the layer that runs a
+// script: an engine in this process, a child process, a container, a micro-VM.
+//
+// An author implements two interfaces of at most three methods, [Backend] and
+// [Isolate], and describes what they promise in a [Descriptor]. Everything a
+// caller may rely on is data in that descriptor; nobody branches on a name.
+//
+// # Words
+//
+// A backend is a way of running scripts. An isolate is one guest heap with
+// nothing granted, pristine when it is opened. An eval is one script run in an
+// isolate. The guest is the script together with the interpreter that runs it;
+// the host is everything else. An outcome is what the host saw of an eval.
+//
+// # Lifecycle
+//
+// A backend is constructed by its own package, described, opened any number of
+// times, and closed once its isolates are closed:
+//
+//	b.Describe()                          // constant, before anything starts
+//	iso, err := b.Open(ctx, cfg)          // pristine, or a typed error
+//	out, err := iso.Eval(ctx, req)        // out: whatever the script did; err: the backend is at fault
+//	iso.Close()
+//	b.Close()
+//
+// An eval that was ended by the host (deadline, cancellation, kill, a trap)
+// leaves an isolate that answers every later Eval with [ErrIsolateSpent].
+//
+// # Security
+//
+// Everything that the guest could have written is data of unknown origin:
+// [Outcome.Value], [Outcome.Logs] and the texts of [ScriptError]. The caller
+// labels it; a backend must not interpret it. [Kind] comes from what the host
+// observed (the tick that fired, the growth that was refused), never from a
+// text that the guest can choose.
+//
+// # Concurrency
+//
+// Describe, Open and Close of a Backend may be called from any number of
+// goroutines. An Isolate is used by one goroutine at a time, except that Close
+// may be called while Eval runs, and ends it.
+//
+// # Errors
+//
+// A script that fails is an [Outcome] with a [ScriptError], not a Go error. A
+// Go error means that the backend could not do its work; it is or wraps
+// [ErrUnsupported], [ErrClosed], [ErrIsolateSpent], the context's error, or a
+// failure of the backend itself. No type or text of an engine crosses.
+//
+// # Limits
+//
+// [Limits] lists them with units and defaults. A limit that a backend cannot
+// enforce is refused by Open with [ErrUnsupported]; it is never ignored.
+package spi

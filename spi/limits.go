@@ -1,0 +1,60 @@
+package spi
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// LimitName names a limit the way results and requests spell it, unit included.
+type LimitName string
+
+// The limits.
+const (
+	LimitTimeout LimitName = "timeoutMs"
+	LimitMemory  LimitName = "memoryBytes"
+	LimitFuel    LimitName = "fuel"
+	LimitStack   LimitName = "stackFrames"
+	LimitSource  LimitName = "sourceBytes"
+	LimitInput   LimitName = "inputBytes"
+	LimitOutput  LimitName = "outputBytes"
+	LimitLogs    LimitName = "logBytes"
+)
+
+// Limits of one eval. The host enforces every one of them.
+type Limits struct {
+	// Timeout is wall time from the script's start; compiling, opening and
+	// waiting for a turn do not count. Always positive.
+	Timeout time.Duration
+	// MemoryBytes caps the guest's whole memory, its own image included. Always
+	// positive; a backend may round down to its granularity, never up.
+	MemoryBytes int64
+	// Fuel is the number of units the guest may burn; 0 means no limit.
+	Fuel int64
+	// OutputBytes caps the result as encoded JSON. Always positive.
+	OutputBytes int64
+	// LogBytes caps the log lines kept, each counted with one byte for its line
+	// end; what is over is dropped and marked as truncated. 0 keeps none.
+	LogBytes int64
+}
+
+// Validate reports every problem of the configuration at once.
+func (c *Config) Validate() error {
+	l := &c.Limits
+	var errs []error
+	positive := func(name LimitName, v int64) {
+		if v <= 0 {
+			errs = append(errs, fmt.Errorf("spi: %s must be positive, got %d", name, v))
+		}
+	}
+	positive(LimitTimeout, int64(l.Timeout))
+	positive(LimitMemory, l.MemoryBytes)
+	positive(LimitOutput, l.OutputBytes)
+	if l.Fuel < 0 {
+		errs = append(errs, fmt.Errorf("spi: %s must not be negative, got %d", LimitFuel, l.Fuel))
+	}
+	if l.LogBytes < 0 {
+		errs = append(errs, fmt.Errorf("spi: %s must not be negative, got %d", LimitLogs, l.LogBytes))
+	}
+	return errors.Join(errs...)
+}
