@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	wz "github.com/tetratelabs/wazero"
+
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
@@ -66,11 +68,7 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 	} else if opts.EngineImageSHA256 != "" && opts.EngineImageSHA256 != sum {
 		return nil, fmt.Errorf("wazero: %w", &quickjs.SourceMismatchError{Want: opts.EngineImageSHA256, Got: sum})
 	}
-	image, err := quickjs.Build(ctx, source, sum, bootInstance)
-	if err != nil {
-		return nil, fmt.Errorf("wazero: %w", err)
-	}
-	e, err := newEngine(ctx, image, opts, log)
+	image, e, err := start(ctx, opts, source, sum, log)
 	if err != nil {
 		return nil, fmt.Errorf("wazero: %w", err)
 	}
@@ -81,6 +79,28 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 		d.Engine += " (interpreter)"
 	}
 	return &Backend{image: image, engine: e, descriptor: d, isolates: map[*quickjs.Isolate]bool{}}, nil
+}
+
+// start boots and compiles, or takes both from the cache.
+func start(ctx context.Context, opts *Options, source []byte, sum string, log *slog.Logger) (*quickjs.Image, *engine, error) {
+	config := wz.NewRuntimeConfig() // compiler where the platform has one
+	if opts.Interpreter {
+		config = wz.NewRuntimeConfigInterpreter()
+	}
+	s, err := openStore(ctx, opts.CacheDir, sum, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	image := s.image(sum)
+	if image == nil {
+		if image, err = quickjs.Build(ctx, source, sum, bootInstance); err != nil {
+			return nil, nil, err
+		}
+		s.keep(image)
+	}
+	e, err := newEngine(ctx, image, config, s)
+	return image, e, err
 }
 
 // Describe is what a backend made with default options promises, but for the

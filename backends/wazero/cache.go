@@ -2,14 +2,130 @@ package wazero
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	wz "github.com/tetratelabs/wazero"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/codecache"
+	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 )
 
-type codeCache struct{ wz.CompilationCache }
+// imageName is the booted image in a cache entry, beside the code that wazero
+// keeps there.
+const (
+	imageName     = "image"
+	maxImageBytes = 64 << 20
+)
 
-func openCache(dir string, log *slog.Logger) *codeCache { return nil }
-func (c *codeCache) discard()                           {}
-func (c *codeCache) seal()                              {}
-func (c *codeCache) Close(ctx context.Context) error    { return nil }
+// DefaultCacheDir is where compiled code is kept unless told otherwise: a folder
+// of the user's cache directory.
+func DefaultCacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("wazero: no cache directory: %w", err)
+	}
+	return filepath.Join(dir, "sandboxd"), nil
+}
+
+// store is a verified cache entry while a backend starts, or nothing: every
+// method of a nil store does nothing.
+type store struct {
+	entry *codecache.Entry
+	found bool
+	log   *slog.Logger
+}
+
+// openStore opens the entry of an image. What cannot be trusted is not used,
+// and what is corrupt is thrown away, with a warning each.
+func openStore(ctx context.Context, dir, sourceSHA256 string, log *slog.Logger) (*store, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	key, err := quickjs.Key(sourceSHA256)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := codecache.Open(ctx, dir, "wazero-"+key)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		log.Warn("not using the cache of compiled code", "reason", err)
+		return nil, nil
+	}
+	s := &store{entry: entry, log: log}
+	s.found, err = entry.Verify()
+	switch {
+	case errors.Is(err, codecache.ErrCorrupt):
+		s.discard(err)
+	case err != nil:
+		log.Warn("not using the cache of compiled code", "reason", err)
+		entry.Close()
+		return nil, nil
+	}
+	return s, nil
+}
+
+// discard empties the entry, so that it is made again.
+func (s *store) discard(reason error) {
+	s.log.Warn("making the cache of compiled code again", "reason", reason)
+	s.found = false
+	if err := s.entry.Clear(); err != nil {
+		s.log.Warn("the cache of compiled code cannot be emptied", "reason", err)
+	}
+}
+
+// image is the stored image, if there is one.
+func (s *store) image(sourceSHA256 string) *quickjs.Image {
+	if s == nil || !s.found {
+		return nil
+	}
+	data, err := s.entry.ReadFile(imageName, maxImageBytes)
+	if err == nil {
+		var img *quickjs.Image
+		if img, err = quickjs.Load(data, sourceSHA256); err == nil {
+			return img
+		}
+	}
+	s.discard(err)
+	return nil
+}
+
+// keep stores an image that was just built.
+func (s *store) keep(img *quickjs.Image) {
+	if s == nil {
+		return
+	}
+	data, err := img.Marshal()
+	if err == nil {
+		err = s.entry.WriteFile(imageName, data)
+	}
+	if err != nil {
+		s.log.Warn("the engine image cannot be cached", "reason", err)
+	}
+}
+
+// code is wazero's own cache, inside the entry.
+func (s *store) code() (wz.CompilationCache, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return wz.NewCompilationCacheWithDir(s.entry.Path())
+}
+
+// close seals what was added and lets the next process in.
+func (s *store) close() {
+	if s == nil {
+		return
+	}
+	if !s.found {
+		if err := s.entry.Seal(); err != nil {
+			s.log.Warn("the cache of compiled code cannot be sealed", "reason", err)
+		}
+	}
+	s.entry.Close()
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	wz "github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -21,38 +20,34 @@ const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps 
 type engine struct {
 	runtime wz.Runtime
 	module  wz.CompiledModule
-	cache   *codeCache
+	cache   wz.CompilationCache // nil where there is none
 }
 
 // hostKey finds the isolate's host in the context of a call. Host functions are
 // linked once for all instances.
 type hostKey struct{}
 
-func newEngine(ctx context.Context, image *quickjs.Image, opts *Options, log *slog.Logger) (*engine, error) {
-	config := wz.NewRuntimeConfig() // compiler where the platform has one
-	if opts.Interpreter {
-		config = wz.NewRuntimeConfigInterpreter()
-	}
-	cache := openCache(opts.CacheDir, log)
-	e, err := compile(ctx, config, image.WASM, image.Imports, cache)
-	if err != nil && cache != nil && ctx.Err() == nil {
-		// wazero found cached code that it cannot use.
-		log.Warn("compiled code in the cache is not usable; compiling again", "dir", opts.CacheDir)
-		cache.discard()
-		cache = openCache(opts.CacheDir, log)
-		e, err = compile(ctx, config, image.WASM, image.Imports, cache)
-	}
+// newEngine compiles an image, or takes the code from the store.
+func newEngine(ctx context.Context, image *quickjs.Image, config wz.RuntimeConfig, s *store) (*engine, error) {
+	cache, err := s.code()
 	if err != nil {
-		return nil, err
+		s.log.Warn("not using the cache of compiled code", "reason", err)
 	}
-	cache.seal()
-	return e, nil
+	e, err := compile(ctx, config, image.WASM, image.Imports, cache)
+	if err == nil || cache == nil || ctx.Err() != nil {
+		return e, err
+	}
+	// wazero met code of its own that it cannot use.
+	s.discard(err)
+	s.keep(image)
+	return compile(ctx, config, image.WASM, image.Imports, nil)
 }
 
-func compile(ctx context.Context, config wz.RuntimeConfig, wasm []byte, imports []quickjs.Import, cache *codeCache) (*engine, error) {
+// compile owns cache: it is closed with the engine, or here on error.
+func compile(ctx context.Context, config wz.RuntimeConfig, wasm []byte, imports []quickjs.Import, cache wz.CompilationCache) (*engine, error) {
 	config = config.WithCoreFeatures(features).WithDebugInfoEnabled(false)
 	if cache != nil {
-		config = config.WithCompilationCache(cache.CompilationCache)
+		config = config.WithCompilationCache(cache)
 	}
 	e := &engine{runtime: wz.NewRuntimeWithConfig(ctx, config), cache: cache}
 	var err error
@@ -60,8 +55,7 @@ func compile(ctx context.Context, config wz.RuntimeConfig, wasm []byte, imports 
 		err = e.link(ctx, imports)
 	}
 	if err != nil {
-		e.close()
-		return nil, err
+		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
 }

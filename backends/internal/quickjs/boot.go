@@ -37,10 +37,10 @@ func (img *Image) boot(ctx context.Context, wasm []byte, instantiate Instantiate
 	memory := append([]byte(nil), inst.Memory()...)
 	// Below the stack pointer the stack is dead; what lies there is of no use.
 	sp := uint32(inst.Global(GlobalStackPointer))
-	if sp != b.l.stackTop {
+	if sp != b.l.StackTop {
 		return nil, fmt.Errorf("stack pointer is not at its top after boot")
 	}
-	clear(memory[b.l.stackLow:b.l.stackTop])
+	clear(memory[b.l.StackLow:b.l.StackTop])
 	return memory, nil
 }
 
@@ -59,28 +59,28 @@ func (b *boot) run() error {
 	if err != nil {
 		return err
 	}
-	hd.runtime = rt
+	hd.Runtime = rt
 	if _, err := b.call(fnUpdateStackTop, uint64(rt)); err != nil {
 		return err
 	}
 	if err := b.limitStack(); err != nil {
 		return err
 	}
-	if hd.context, err = b.pointer(fnNewContext, uint64(rt)); err != nil {
+	if hd.Context, err = b.pointer(fnNewContext, uint64(rt)); err != nil {
 		return err
 	}
-	if hd.scratch, err = b.pointer(fnMalloc, scratchBytes); err != nil {
+	if hd.Scratch, err = b.pointer(fnMalloc, scratchBytes); err != nil {
 		return err
 	}
 	for _, s := range []struct {
 		to   *uint32
 		text string
-	}{{&hd.fileName, scriptName}, {&hd.inputName, "input"}, {&hd.valName, "value"}} {
+	}{{&hd.FileName, scriptName}, {&hd.InputName, "input"}, {&hd.ValueName, "value"}} {
 		if *s.to, err = b.cString(s.text); err != nil {
 			return err
 		}
 	}
-	if hd.global, err = b.value(fnGetGlobalObject, uint64(hd.context)); err != nil {
+	if hd.Global, err = b.value(fnGetGlobalObject, uint64(hd.Context)); err != nil {
 		return err
 	}
 	if err := b.loadPrelude(); err != nil {
@@ -96,7 +96,7 @@ func (b *boot) run() error {
 	if err != nil {
 		return err
 	}
-	if free < b.l.stackTop && free+freeHeap > b.l.stackLow {
+	if free < b.l.StackTop && free+freeHeap > b.l.StackLow {
 		return errors.New("the allocator hands out the stack's region")
 	}
 	if _, err := b.call(fnFree, uint64(free)); err != nil {
@@ -112,7 +112,7 @@ const stackSentinel = 0x3ABCDE01
 // limitStack sets QuickJS's own stack limit, which it takes for "none" on WASI.
 // The fields are found by setting the size: size, top and limit are neighbours.
 func (b *boot) limitStack() error {
-	rt := b.img.handles.runtime
+	rt := b.img.handles.Runtime
 	if _, err := b.call(fnSetMaxStackSize, uint64(rt), stackSentinel); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (b *boot) limitStack() error {
 		}
 		top := binary.LittleEndian.Uint32(fields[at+4:])
 		limit := binary.LittleEndian.Uint32(fields[at+8:])
-		if top <= b.l.stackTop-4096 || top > b.l.stackTop || limit != 0 {
+		if top <= b.l.StackTop-4096 || top > b.l.StackTop || limit != 0 {
 			return fmt.Errorf("the runtime's stack fields do not look right: top %d, limit %d", top, limit)
 		}
 		b.stackFields = rt + uint32(at)
@@ -145,15 +145,15 @@ func (b *boot) loadPrelude() error {
 		return err
 	}
 	// JS_CFUNC_generic is 0.
-	emit, err := b.value(fnNewCFunction2, uint64(hd.context), uint64(b.l.emitEntry), uint64(emitName), 2, 0, 0)
+	emit, err := b.value(fnNewCFunction2, uint64(hd.Context), uint64(b.l.EmitEntry), uint64(emitName), 2, 0, 0)
 	if err != nil {
 		return err
 	}
-	host, err := b.value(fnNewObject, uint64(hd.context))
+	host, err := b.value(fnNewObject, uint64(hd.Context))
 	if err != nil {
 		return err
 	}
-	if _, err := b.call(fnSetPropertyStr, uint64(hd.context), host, uint64(emitName), emit); err != nil {
+	if _, err := b.call(fnSetPropertyStr, uint64(hd.Context), host, uint64(emitName), emit); err != nil {
 		return err
 	}
 	source, err := preludeSource()
@@ -171,12 +171,12 @@ func (b *boot) loadPrelude() error {
 	for _, p := range []struct {
 		to   *jsValue
 		name string
-	}{{&hd.adopt, "adopt"}, {&hd.finish, "finish"}, {&hd.fail, "fail"}, {&hd.timer, "runNextTimer"}} {
+	}{{&hd.Adopt, "adopt"}, {&hd.Finish, "finish"}, {&hd.Fail, "fail"}, {&hd.Timer, "runNextTimer"}} {
 		name, err := b.cString(p.name)
 		if err != nil {
 			return err
 		}
-		if *p.to, err = b.value(fnGetPropertyStr, uint64(hd.context), made, uint64(name)); err != nil {
+		if *p.to, err = b.value(fnGetPropertyStr, uint64(hd.Context), made, uint64(name)); err != nil {
 			return err
 		}
 		if tagOf(*p.to) != tagObject {
@@ -198,7 +198,7 @@ func xorshift64star(x uint64) uint64 {
 // 64-bit word that moves as the generator does.
 func (b *boot) findRandomState() error {
 	const most = 4096
-	ctx := b.img.handles.context
+	ctx := b.img.handles.Context
 	read := func() []byte {
 		w, _ := window(b.inst.Memory(), ctx, most)
 		return append([]byte(nil), w...)
@@ -212,7 +212,7 @@ func (b *boot) findRandomState() error {
 	for at := 0; at+8 <= len(before); at += 8 {
 		x := binary.LittleEndian.Uint64(before[at:])
 		if x != 0 && binary.LittleEndian.Uint64(after[at:]) == xorshift64star(x) {
-			b.img.handles.randomState = ctx + uint32(at)
+			b.img.handles.RandomState = ctx + uint32(at)
 			found++
 		}
 	}
@@ -226,7 +226,7 @@ func (b *boot) findRandomState() error {
 func (b *boot) setStack(size uint32) {
 	fields, _ := window(b.inst.Memory(), b.stackFields, 12) // was there a moment ago
 	binary.LittleEndian.PutUint32(fields, size)
-	binary.LittleEndian.PutUint32(fields[8:], b.l.stackTop-size)
+	binary.LittleEndian.PutUint32(fields[8:], b.l.StackTop-size)
 }
 
 // The probe of the stack runs in a part of it, so that an interpreter with few
@@ -314,12 +314,12 @@ func (b *boot) callValue(f jsValue, args ...jsValue) (jsValue, error) {
 // thrown describes the pending exception. Before the prelude is there, nothing
 // can render it.
 func (b *boot) thrown() error {
-	v, err := b.call(fnGetException, uint64(b.img.handles.context))
-	if err != nil || b.img.handles.fail == 0 {
+	v, err := b.call(fnGetException, uint64(b.img.handles.Context))
+	if err != nil || b.img.handles.Fail == 0 {
 		return errors.New("an exception was thrown")
 	}
 	b.h.sink.name, b.h.sink.message = "", ""
-	if _, err := b.callJS(b.img.handles.fail, v); err != nil {
+	if _, err := b.callJS(b.img.handles.Fail, v); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s: %s", b.h.sink.name, b.h.sink.message)

@@ -64,7 +64,7 @@ func (e *eval) write(data []byte) (uint32, error) {
 
 // scratch is a part of the argument block.
 func (e *eval) scratch(at, length uint32) ([]byte, error) {
-	b, ok := window(e.inst.Memory(), e.img.handles.scratch+at, length)
+	b, ok := window(e.inst.Memory(), e.img.handles.Scratch+at, length)
 	if !ok {
 		return nil, errCorrupt
 	}
@@ -81,7 +81,7 @@ func (e *eval) callJS(f jsValue, args ...jsValue) (jsValue, error) {
 		binary.LittleEndian.PutUint64(argv[8*i:], a)
 	}
 	hd := &e.img.handles
-	return e.call(fnCall, uint64(hd.context), f, jsUndefined, uint64(len(args)), uint64(hd.scratch+scratchArgs))
+	return e.call(fnCall, uint64(hd.Context), f, jsUndefined, uint64(len(args)), uint64(hd.Scratch+scratchArgs))
 }
 
 func (e *eval) eval2(at uint32, length int, file, flags uint32, line int32) (jsValue, error) {
@@ -94,7 +94,7 @@ func (e *eval) eval2(at uint32, length int, file, flags uint32, line int32) (jsV
 	binary.LittleEndian.PutUint32(options[8:], file)
 	binary.LittleEndian.PutUint32(options[12:], uint32(line))
 	hd := &e.img.handles
-	return e.call(fnEval2, uint64(hd.context), uint64(at), uint64(length), uint64(hd.scratch+scratchOptions))
+	return e.call(fnEval2, uint64(hd.Context), uint64(at), uint64(length), uint64(hd.Scratch+scratchOptions))
 }
 
 // run takes a script from text to an emitted result.
@@ -107,7 +107,7 @@ func (e *eval) run(source string, input []byte) error {
 		return err
 	}
 	hd := &e.img.handles
-	started, err := e.try(fnEvalFunction, uint64(hd.context), f)
+	started, err := e.try(fnEvalFunction, uint64(hd.Context), f)
 	if err != nil {
 		return err
 	}
@@ -121,12 +121,12 @@ func (e *eval) run(source string, input []byte) error {
 		return err
 	}
 	if !wrapped {
-		value, err := e.try(fnGetPropertyStr, uint64(hd.context), settled, uint64(hd.valName))
+		value, err := e.try(fnGetPropertyStr, uint64(hd.Context), settled, uint64(hd.ValueName))
 		if err != nil {
 			return err
 		}
 		if tagOf(value) == tagObject {
-			adopted, err := e.tryJS(hd.adopt, value)
+			adopted, err := e.tryJS(hd.Adopt, value)
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func (e *eval) run(source string, input []byte) error {
 func (e *eval) finish(value jsValue) error {
 	s := &e.h.sink
 	s.accept = true
-	_, err := e.tryJS(e.img.handles.finish, value)
+	_, err := e.tryJS(e.img.handles.Finish, value)
 	s.accept = false
 	switch {
 	case err != nil:
@@ -165,14 +165,14 @@ func (e *eval) setInput(input []byte) error {
 		return err
 	}
 	hd := &e.img.handles
-	value, err := e.try(fnParseJSON, uint64(hd.context), uint64(at), uint64(len(input)), uint64(hd.inputName))
+	value, err := e.try(fnParseJSON, uint64(hd.Context), uint64(at), uint64(len(input)), uint64(hd.InputName))
 	if err != nil {
 		return err
 	}
 	if _, err := e.call(fnFree, uint64(at)); err != nil {
 		return err
 	}
-	set, err := e.call(fnSetPropertyStr, uint64(hd.context), hd.global, uint64(hd.inputName), value)
+	set, err := e.call(fnSetPropertyStr, uint64(hd.Context), hd.Global, uint64(hd.InputName), value)
 	if err == nil && int32(set) < 0 {
 		return e.throw(errThrown)
 	}
@@ -214,7 +214,7 @@ func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := e.eval2(at, len(source), e.img.handles.fileName, flags|evalCompileOnly, line)
+	v, err := e.eval2(at, len(source), e.img.handles.FileName, flags|evalCompileOnly, line)
 	if err != nil {
 		return 0, err
 	}
@@ -229,15 +229,15 @@ func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
 func (e *eval) drive(promise jsValue) (jsValue, error) {
 	hd := &e.img.handles
 	for {
-		state, err := e.call(fnPromiseState, uint64(hd.context), promise)
+		state, err := e.call(fnPromiseState, uint64(hd.Context), promise)
 		if err != nil {
 			return 0, err
 		}
 		switch int32(state) {
 		case promiseFulfilled:
-			return e.call(fnPromiseResult, uint64(hd.context), promise)
+			return e.call(fnPromiseResult, uint64(hd.Context), promise)
 		case promiseRejected:
-			reason, err := e.call(fnPromiseResult, uint64(hd.context), promise)
+			reason, err := e.call(fnPromiseResult, uint64(hd.Context), promise)
 			if err != nil {
 				return 0, err
 			}
@@ -246,7 +246,7 @@ func (e *eval) drive(promise jsValue) (jsValue, error) {
 		default:
 			return 0, errCorrupt
 		}
-		ran, err := e.call(fnExecutePendingJob, uint64(hd.runtime), uint64(hd.scratch+scratchOut))
+		ran, err := e.call(fnExecutePendingJob, uint64(hd.Runtime), uint64(hd.Scratch+scratchOut))
 		if err != nil {
 			return 0, err
 		}
@@ -256,7 +256,7 @@ func (e *eval) drive(promise jsValue) (jsValue, error) {
 		if int32(ran) > 0 {
 			continue
 		}
-		fired, err := e.tryJS(hd.timer)
+		fired, err := e.tryJS(hd.Timer)
 		if err != nil {
 			return 0, err
 		}
@@ -285,7 +285,7 @@ func (e *eval) tryJS(f jsValue, args ...jsValue) (jsValue, error) {
 
 // throw takes the pending exception and has it described.
 func (e *eval) throw(as error) error {
-	reason, err := e.call(fnGetException, uint64(e.img.handles.context))
+	reason, err := e.call(fnGetException, uint64(e.img.handles.Context))
 	if err != nil {
 		return err
 	}
@@ -297,12 +297,12 @@ func (e *eval) throw(as error) error {
 func (e *eval) tell(reason jsValue, as error) error {
 	s := &e.h.sink
 	s.name, s.message, s.stack, s.engine = "", "", "", false
-	v, err := e.callJS(e.img.handles.fail, reason)
+	v, err := e.callJS(e.img.handles.Fail, reason)
 	if err != nil {
 		return err
 	}
 	if isException(v) {
-		if _, err := e.call(fnGetException, uint64(e.img.handles.context)); err != nil {
+		if _, err := e.call(fnGetException, uint64(e.img.handles.Context)); err != nil {
 			return err
 		}
 	}

@@ -33,12 +33,12 @@ type Image struct {
 // handles are addresses and values inside the image. The host keeps them, so
 // that no script can change what it calls.
 type handles struct {
-	runtime, context             uint32
-	adopt, finish, fail, timer   jsValue
-	scratch                      uint32 // a block for arguments, see scratch*
-	randomState                  uint32 // address of Math.random's state
-	global                       jsValue
-	fileName, inputName, valName uint32 // C strings
+	Runtime, Context               uint32
+	Adopt, Finish, Fail, Timer     jsValue // functions of the prelude
+	Global                         jsValue
+	Scratch                        uint32 // a block for arguments, see scratchArgs
+	RandomState                    uint32 // address of Math.random's state
+	FileName, InputName, ValueName uint32 // C strings
 }
 
 // The scratch block: arguments of a call, options of an evaluation, an out

@@ -26,7 +26,7 @@ type Isolate struct {
 // closeInstance is called once, when no eval runs.
 func NewIsolate(img *Image, inst Instance, h *Host, closeInstance func() error) (*Isolate, error) {
 	h.inst = inst
-	state, ok := window(inst.Memory(), img.handles.randomState, 8)
+	state, ok := window(inst.Memory(), img.handles.RandomState, 8)
 	if !ok {
 		return nil, errors.New("quickjs: instance is smaller than its image")
 	}

@@ -38,8 +38,8 @@ const hostModule = "sandboxd"
 
 // layout is what the host must know of a rewritten module.
 type layout struct {
-	stackLow, stackTop uint32 // addresses of the stack region
-	emitEntry          uint32 // table index of the C function emit
+	StackLow, StackTop uint32 // addresses of the stack region
+	EmitEntry          uint32 // table index of the C function emit
 }
 
 // rewrite turns a stock build into one with guards, a stack of its own and our
@@ -54,12 +54,12 @@ func rewrite(source []byte) (*wasmbin.Module, *layout, error) {
 	}
 	m.StripCustoms()
 
-	l := &layout{stackLow: m.Memories[0].Min * wasmbin.PageSize}
-	l.stackTop = l.stackLow + StackBytes
-	if err := m.SetMemoryLimits(l.stackTop/wasmbin.PageSize, maxPages); err != nil {
+	l := &layout{StackLow: m.Memories[0].Min * wasmbin.PageSize}
+	l.StackTop = l.StackLow + StackBytes
+	if err := m.SetMemoryLimits(l.StackTop/wasmbin.PageSize, maxPages); err != nil {
 		return nil, nil, err
 	}
-	if err := m.SetGlobalInit(0, wasmbin.I32ConstExpr(int32(l.stackTop))); err != nil {
+	if err := m.SetGlobalInit(0, wasmbin.I32ConstExpr(int32(l.StackTop))); err != nil {
 		return nil, nil, err
 	}
 	imported, err := m.AddFunctionImports([]wasmbin.FunctionImport{
@@ -71,7 +71,7 @@ func rewrite(source []byte) (*wasmbin.Module, *layout, error) {
 	}
 	g := guards{
 		stackPointer: 0, tick: imported[0],
-		softLimit: int32(l.stackLow + stackSoft), hardLimit: int32(l.stackLow + stackHard),
+		softLimit: int32(l.StackLow + stackSoft), hardLimit: int32(l.StackLow + stackHard),
 	}
 	for _, add := range []struct {
 		index *uint32
@@ -90,7 +90,7 @@ func rewrite(source []byte) (*wasmbin.Module, *layout, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if l.emitEntry, err = m.AppendTableEntry(emit); err != nil {
+	if l.EmitEntry, err = m.AppendTableEntry(emit); err != nil {
 		return nil, nil, err
 	}
 	if err := g.instrument(m); err != nil {

@@ -50,7 +50,7 @@ func (e *eval) verdict(failure error, lines int) *spi.ScriptError {
 // stackIsOver reports whether a guard of the stack was what trapped.
 func (e *eval) stackIsOver() bool {
 	return e.nativeStack || int32(e.inst.Global(GlobalDepth)) > MaxCallDepth ||
-		uint32(e.inst.Global(GlobalStackPointer)) < e.img.layout.stackLow+stackHard
+		uint32(e.inst.Global(GlobalStackPointer)) < e.img.layout.StackLow+stackHard
 }
 
 // explain adds the limit that was reached and, where the host ended the eval,

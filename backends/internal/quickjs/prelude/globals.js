@@ -13,11 +13,39 @@ delete Error.prepareStackTrace;
 
 defineGlobal('performance', performance);
 
-// RegExp.escape of this build reads a concatenated string before it is made flat; slicing makes it flat.
-const nativeEscape = RegExp.escape;
+// RegExp.escape of this build reads concatenated strings wrongly and escapes letters it should leave alone.
 defineHidden(RegExp, 'escape', { escape(string) {
-  return nativeEscape(typeof string === 'string' ? stringSlice(string, 0) : string);
+  if (typeof string !== 'string') throw new NativeTypeError('RegExp.escape needs a string');
+  let out = '';
+  let plain = 0;
+  for (let i = 0; i < string.length; i++) {
+    const c = charCodeAt(string, i);
+    const escape = escapeForRegExp(string, c, i);
+    if (escape === undefined) {
+      if (c >= 0xd800 && c <= 0xdbff) i++; // a pair: what is alone is escaped
+      continue;
+    }
+    out += stringSlice(string, plain, i) + escape;
+    plain = i + 1;
+  }
+  return out + stringSlice(string, plain);
 } }.escape);
+
+// escapeForRegExp gives the escape of the code unit c at index i, or undefined when it stands for itself.
+function escapeForRegExp(string, c, i) {
+  if (isDigit(c) || isAlpha(c)) return i === 0 ? '\\x' + stringToLowerCase(hexUpper(c)) : undefined;
+  if (c < 0x80) {
+    if (c >= 9 && c <= 13) return '\\' + charCodes('tnvfr', c - 9);
+    if (stringIndexOf('^$\\.*+?()[]{}|/', fromCharCode(c)) >= 0) return '\\' + fromCharCode(c);
+    return stringIndexOf(' ,-=<>#&!%:;@~\'`"', fromCharCode(c)) >= 0 ? '\\x' + stringToLowerCase(hexUpper(c)) : undefined;
+  }
+  if (c === 0xa0) return '\\xa0';
+  const space = c === 0x1680 || (c >= 0x2000 && c <= 0x200a) || c === 0x2028 || c === 0x2029 || c === 0x202f || c === 0x205f
+    || c === 0x3000 || c === 0xfeff;
+  return space || (isSurrogate(c) && codePointAt(string, i) <= 0xffff) ? '\\u' + numberToString(c, 16) : undefined;
+}
+
+const charCodes = (text, i) => fromCharCode(charCodeAt(text, i));
 
 // Every proxy is noted with its target. A bound function, as the native Proxy, has no prototype property.
 const NativeProxy = Proxy;

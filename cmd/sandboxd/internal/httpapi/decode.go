@@ -43,7 +43,7 @@ func limitRanges(backends []spi.Descriptor) []limitRange {
 		{spi.LimitMemory, minMemory, maxMemory,
 			func(l *sandbox.Limits, v int64) { l.MemoryBytes = v }, "The script's whole memory, engine included, in bytes."},
 		{spi.LimitFuel, 0, math.MaxInt64,
-			func(l *sandbox.Limits, v int64) { l.Fuel = v }, "Units of work; 0 asks for no limit."},
+			func(l *sandbox.Limits, v int64) { l.Fuel = v }, "Units of work; 0 is as if it were left out."},
 		{spi.LimitOutput, 1, sandbox.MaxOutputBytes,
 			func(l *sandbox.Limits, v int64) { l.OutputBytes = v }, "Result as JSON, in bytes."},
 		{spi.LimitLogs, 1, sandbox.MaxLogBytes,

@@ -198,6 +198,9 @@ func ref[T any](reg huma.Registry) *huma.Schema {
 
 // schemaName gives the types of this file their public names.
 func schemaName(t reflect.Type, hint string) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch t {
 	case reflect.TypeFor[limitsSchema]():
 		return "Limits"

@@ -1,0 +1,182 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/command"
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/internal/stub"
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// logBuffer may be read while the command writes.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer // guarded by mu
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var listening = regexp.MustCompile(`msg=listening address=(127\.0\.0\.1:\d+)`)
+
+// serving runs "serve" until stop is called.
+func serving(t *testing.T, backends []command.Backend, more ...string) (url string, log *logBuffer, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	log = &logBuffer{}
+	status := make(chan int, 1)
+	go func() {
+		status <- command.Main(ctx, command.App{
+			Args: append(args("serve", "--listen", "127.0.0.1:0"), more...), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: log,
+			Version: "1.2.3", Backends: backends,
+		})
+	}()
+	require.Eventually(t, func() bool { return listening.MatchString(log.String()) }, 10*time.Second, time.Millisecond)
+	return "http://" + listening.FindStringSubmatch(log.String())[1], log, func() int {
+		cancel()
+		return <-status
+	}
+}
+
+func fetch(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(b)
+}
+
+func TestServeListensAtOnceBecomesReadyAndStopsWithStatus0(t *testing.T) {
+	t.Parallel()
+	engineIsUp := make(chan struct{})
+	backends := only(&stub.Backend{})
+	backends[0].New = func(ctx context.Context, _ command.Settings) (spi.Backend, error) {
+		select {
+		case <-engineIsUp:
+			return &stub.Backend{}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	url, log, stop := serving(t, backends)
+	status, _ := fetch(t, "GET", url+"/healthz", "")
+	assert.Equal(t, 200, status)
+	status, _ = fetch(t, "GET", url+"/readyz", "")
+	assert.Equal(t, 503, status)
+	close(engineIsUp)
+	status, body := fetch(t, "POST", url+"/v1/eval", `{"script":"input","input":5}`) // waits
+	assert.Equal(t, 200, status)
+	assert.Contains(t, body, `"value":5`)
+	status, _ = fetch(t, "GET", url+"/readyz", "")
+	assert.Equal(t, 200, status)
+	assert.Equal(t, 0, stop())
+	assert.Contains(t, log.String(), "msg=ready")
+}
+
+func TestServeStopsWithStatus0WhileItIsStarting(t *testing.T) {
+	t.Parallel()
+	backends := only(&stub.Backend{})
+	backends[0].New = func(ctx context.Context, _ command.Settings) (spi.Backend, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	_, _, stop := serving(t, backends)
+	assert.Equal(t, 0, stop())
+}
+
+func TestServeWhoseBackendDoesNotStartEndsWithStatus4(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(context.Context, command.Settings) (spi.Backend, error){
+		"no start":   func(context.Context, command.Settings) (spi.Backend, error) { return nil, errors.New("no engine") },
+		"no warm-up": func(context.Context, command.Settings) (spi.Backend, error) { return faulty{&stub.Backend{}}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			backends := only(nil)
+			backends[0].New = start
+			got := call{args: args("serve", "--listen", "127.0.0.1:0"), backends: backends}.run(t)
+			assert.Equal(t, 4, got.status)
+			assert.Contains(t, got.stderr, "\nsandboxd: backend stub d")
+			assert.Contains(t, got.stderr, "no engine")
+		})
+	}
+}
+
+// faulty opens nothing.
+type faulty struct{ *stub.Backend }
+
+func (faulty) Open(context.Context, *spi.Config) (spi.Isolate, error) {
+	return nil, errors.New("no engine")
+}
+
+func TestServeCapsWhatRequestsAskForAndFillsWhatTheyLeaveOpen(t *testing.T) {
+	t.Parallel()
+	url, _, stop := serving(t, only(&stub.Backend{}), "--default-timeout", "1s", "--default-memory", "2MiB", "--default-fuel", "5", "--default-output", "2kB", "--default-logs", "1kB",
+		"--max-timeout", "3s", "--max-memory", "3MiB", "--max-fuel", "9", "--max-output", "4kB", "--max-logs", "2kB")
+	_, body := fetch(t, "POST", url+"/v1/eval", `{"script":"limits"}`)
+	assert.Contains(t, body, `"value":{"Timeout":1000000000,"MemoryBytes":2097152,"Fuel":5,"OutputBytes":2000,"LogBytes":1000}`)
+	_, body = fetch(t, "POST", url+"/v1/eval", `{"script":"limits","limits":{"timeoutMs":60000,"memoryBytes":9000000,"fuel":99,"outputBytes":9000,"logBytes":9000}}`)
+	assert.Contains(t, body, `"value":{"Timeout":3000000000,"MemoryBytes":3145728,"Fuel":9,"OutputBytes":4000,"LogBytes":2000}`)
+	assert.Equal(t, 0, stop())
+}
+
+func TestServeOffersSeveralBackendsAndTheFirstIsTheDefault(t *testing.T) {
+	t.Parallel()
+	backends := only(&stub.Backend{})
+	second := backends[0]
+	second.Name = "second"
+	second.Describe = func() spi.Descriptor { d := stub.Describe(); d.Name = "second"; return d }
+	second.New = func(context.Context, command.Settings) (spi.Backend, error) { return named{&stub.Backend{}}, nil }
+	url, _, stop := serving(t, append(backends, second), "--backend", "second,stub")
+	_, body := fetch(t, "POST", url+"/v1/eval", `{"script":"input"}`)
+	assert.Contains(t, body, `"backend":"second"`)
+	_, body = fetch(t, "POST", url+"/v1/eval", `{"script":"input","backend":"stub"}`)
+	assert.Contains(t, body, `"backend":"stub"`)
+	assert.Equal(t, 0, stop())
+}
+
+type named struct{ *stub.Backend }
+
+func (named) Describe() spi.Descriptor { d := stub.Describe(); d.Name = "second"; return d }
+
+func TestServeLogsAsJSON(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &logBuffer{}
+	status := make(chan int, 1)
+	go func() {
+		status <- command.Main(ctx, command.App{Args: args("serve", "--listen", "127.0.0.1:0", "--log-format", "json"), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: log, Backends: only(&stub.Backend{})})
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `"msg":"ready"`) }, 10*time.Second, time.Millisecond)
+	cancel()
+	assert.Equal(t, 0, <-status)
+	assert.Contains(t, log.String(), `"msg":"listening","address":"127.0.0.1:`)
+}

@@ -1,0 +1,144 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/internal/stub"
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+type schema struct {
+	Ref                  string             `json:"$ref"`
+	Type                 any                `json:"type"`
+	Properties           map[string]*schema `json:"properties"`
+	Required             []string           `json:"required"`
+	Items                *schema            `json:"items"`
+	Enum                 []any              `json:"enum"`
+	Maximum              *float64           `json:"maximum"`
+	AdditionalProperties any                `json:"additionalProperties"`
+}
+
+type openAPI struct {
+	OpenAPI    string
+	Info       struct{ Version string }
+	Components struct{ Schemas map[string]*schema }
+	Paths      map[string]map[string]struct {
+		RequestBody struct {
+			Content map[string]struct{ Schema schema }
+		}
+		Responses map[string]struct {
+			Content map[string]struct{ Schema schema }
+		}
+	}
+}
+
+func (d *openAPI) resolve(s *schema) *schema {
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		return d.Components.Schemas[name]
+	}
+	return s
+}
+
+// covers reports members of v that the schema does not describe, and members
+// that it requires and v lacks.
+func (d *openAPI) covers(t *testing.T, path string, s *schema, v any) {
+	t.Helper()
+	s = d.resolve(s)
+	require.NotNil(t, s, path)
+	switch v := v.(type) {
+	case map[string]any:
+		if s.Properties == nil { // the script's own value
+			return
+		}
+		for name, member := range v {
+			if assert.Contains(t, s.Properties, name, path) {
+				d.covers(t, path+"."+name, s.Properties[name], member)
+			}
+		}
+		for _, name := range s.Required {
+			assert.Contains(t, v, name, path)
+		}
+	case []any:
+		for _, item := range v {
+			d.covers(t, path+"[]", s.Items, item)
+		}
+	case string:
+		if len(s.Enum) > 0 {
+			assert.Contains(t, s.Enum, v, path)
+		}
+		assert.Contains(t, []any{"string", nil}, s.Type, path)
+	}
+}
+
+func TestTheDescriptionIsOpenAPI31AndCoversWhatIsReallyAnswered(t *testing.T) {
+	t.Parallel()
+	api, _ := ready(t, &stub.Backend{}, nil)
+	w := do(api, httptest.NewRequest(http.MethodGet, "http://localhost/openapi.json", nil))
+	require.Equal(t, 200, w.Code)
+	assert.Equal(t, "application/openapi+json", w.Header().Get("Content-Type"))
+	var doc openAPI
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &doc))
+	assert.True(t, strings.HasPrefix(doc.OpenAPI, "3.1."))
+	assert.Equal(t, "1.2.3", doc.Info.Version)
+
+	eval := doc.Paths["/v1/eval"]["post"]
+	for _, body := range []string{
+		`{"script":"value {\"x\":1}"}`, `{"script":"log warn hi"}`, `{"script":"throw E m"}`, `{"script":"end timeout"}`,
+		`{"script":"end killed"}`, `{"script":5}`, `{`,
+	} {
+		w := do(api, post(body))
+		var v any
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &v))
+		response, ok := eval.Responses[strconv.Itoa(w.Code)]
+		require.True(t, ok, w.Code)
+		content, ok := response.Content[w.Header().Get("Content-Type")]
+		require.True(t, ok, body)
+		doc.covers(t, "answer to "+body, &content.Schema, v)
+	}
+
+	// The request's schema names what the decoder knows, and nothing else.
+	content := eval.RequestBody.Content["application/json"]
+	request := doc.resolve(&content.Schema)
+	assert.Equal(t, []string{"script"}, request.Required)
+	assert.Equal(t, false, request.AdditionalProperties)
+	assert.Equal(t, []any{"auto", "js"}, request.Properties["language"].Enum)
+	assert.Equal(t, []any{"stub"}, request.Properties["backend"].Enum)
+	names := problemOf(t, do(api, post(`{"script":"input","?":1}`))).Errors[0].Problem
+	for name := range request.Properties {
+		assert.Contains(t, names, name)
+	}
+	limits := doc.resolve(request.Properties["limits"])
+	names = problemOf(t, do(api, post(`{"script":"input","limits":{"?":1}}`))).Errors[0].Problem
+	assert.Len(t, limits.Properties, 5)
+	for name := range limits.Properties {
+		assert.Contains(t, names, name)
+	}
+	assert.Equal(t, false, limits.AdditionalProperties)
+	assert.InDelta(t, 3600000, *limits.Properties["timeoutMs"].Maximum, 0)
+
+	// Every kind is listed, in its documented order.
+	var kinds []any
+	for _, k := range spi.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	assert.Equal(t, kinds, doc.Components.Schemas["EvalError"].Properties["kind"].Enum)
+	wrapper := doc.Components.Schemas["EvalResult"].Properties["value"]
+	assert.True(t, slices.Contains(wrapper.Required, "__loomTainted") && slices.Contains(wrapper.Required, "value"))
+}
+
+func TestTheDescriptionIsThereAsYAML(t *testing.T) {
+	t.Parallel()
+	api, _ := ready(t, &stub.Backend{}, nil)
+	w := do(api, httptest.NewRequest(http.MethodGet, "http://localhost/openapi.yaml", nil))
+	assert.Equal(t, 200, w.Code)
+	assert.Contains(t, w.Body.String(), "openapi: 3.1.0\n")
+}
