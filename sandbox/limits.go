@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
@@ -72,7 +73,7 @@ func fields(d spi.Descriptor) []field {
 // shown is the value in the unit that the limit's name carries.
 func (f *field) shown(v int64) string {
 	if f.name == spi.LimitTimeout {
-		return fmt.Sprintf("%g", float64(v)/float64(time.Millisecond))
+		return strconv.FormatFloat(float64(v)/float64(time.Millisecond), 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
 }

@@ -116,6 +116,7 @@ func Describe() spi.Descriptor {
 			{Limit: spi.LimitMemory, Granularity: 64 << 10},
 			{Limit: spi.LimitFuel, Exact: true},
 			{Limit: spi.LimitStack, Exact: true},
+			{Limit: spi.LimitCalls, Exact: true},
 			{Limit: spi.LimitOutput, Exact: true},
 			{Limit: spi.LimitLogs, Exact: true},
 		},

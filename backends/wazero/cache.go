@@ -122,10 +122,12 @@ func (s *store) close() {
 	if s == nil {
 		return
 	}
-	if !s.found {
-		if err := s.entry.Seal(); err != nil {
-			s.log.Warn("the cache of compiled code cannot be sealed", "reason", err)
-		}
+	changed, err := s.entry.Changed()
+	if err == nil && changed {
+		err = s.entry.Seal()
+	}
+	if err != nil {
+		s.log.Warn("the cache of compiled code cannot be sealed", "reason", err)
 	}
 	s.entry.Close()
 }

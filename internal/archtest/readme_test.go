@@ -5,10 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"net/url"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -25,64 +22,6 @@ func TestTheGoBlockOfTheReadmeIsTheBodyOfTheExample(t *testing.T) {
 	blocks := codeBlocks(readme, "go")
 	require.Len(t, blocks, 1, "README.md has one block of Go")
 	assert.Equal(t, exampleBody(t, "backends/wazero/example_test.go", "Example"), blocks[0])
-}
-
-func TestRelativeLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
-	t.Parallel()
-	links := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	documents, err := filepath.Glob(filepath.Join(moduleRoot, "docs", "*.md"))
-	require.NoError(t, err)
-	documents = append(documents, filepath.Join(moduleRoot, "README.md"), filepath.Join(moduleRoot, "CONTRIBUTING.md"))
-	found := 0
-	for _, document := range documents {
-		text, err := os.ReadFile(document)
-		require.NoError(t, err)
-		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
-			target, err := url.Parse(m[1])
-			require.NoError(t, err, "%s links to %s", document, m[1])
-			if target.IsAbs() {
-				continue
-			}
-			found++
-			file := document
-			if target.Path != "" {
-				file = filepath.Join(filepath.Dir(document), filepath.FromSlash(target.Path))
-			}
-			info, err := os.Stat(file)
-			if !assert.NoError(t, err, "%s links to %s", document, m[1]) || target.Fragment == "" {
-				continue
-			}
-			if assert.False(t, info.IsDir(), "%s links into a directory: %s", document, m[1]) {
-				assert.Contains(t, anchors(t, file), target.Fragment, "%s links to %s", document, m[1])
-			}
-		}
-	}
-	assert.Positive(t, found, "no relative link was found, so nothing was checked")
-}
-
-// anchors are the names of a document's headings as links spell them.
-func anchors(t *testing.T, file string) []string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		title := strings.TrimLeft(line, "#")
-		if title == line || !strings.HasPrefix(title, " ") {
-			continue
-		}
-		name := strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-				return r
-			}
-			return -1
-		}, strings.ToLower(strings.TrimSpace(title)))
-		names = append(names, name)
-	}
-	return names
 }
 
 // codeBlocks are the contents of a document's fenced blocks of one language.

@@ -27,6 +27,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -51,8 +52,9 @@ const (
 
 // Entry is a directory of files that were made together.
 type Entry struct {
-	dir    string
-	unlock func()
+	dir      string
+	unlock   func()
+	verified []string // the files that Verify found
 }
 
 // Open makes or finds the entry of a key, a short name of letters, digits and
@@ -154,7 +156,15 @@ func (e *Entry) Verify() (found bool, err error) {
 			return false, fmt.Errorf("%w: %s has another hash", ErrCorrupt, filepath.ToSlash(name))
 		}
 	}
+	e.verified = files
 	return len(files) > 0, nil
+}
+
+// Changed reports whether files were added or removed since Verify, so that the
+// entry must be sealed again.
+func (e *Entry) Changed() (bool, error) {
+	files, err := e.files()
+	return !slices.Equal(files, e.verified), err
 }
 
 // Seal records what the entry holds now.
@@ -212,6 +222,7 @@ func (e *Entry) ReadFile(name string, limit int64) ([]byte, error) {
 
 // Clear removes everything but the lock.
 func (e *Entry) Clear() error {
+	e.verified = nil
 	names, err := os.ReadDir(e.dir)
 	if err != nil {
 		return fmt.Errorf("codecache: %w", err)

@@ -38,6 +38,13 @@ func TestSealedEntryIsFoundAgain(t *testing.T) {
 	data, err := e.ReadFile("a", 3)
 	require.NoError(t, err)
 	require.Equal(t, "one", string(data))
+	changed, err := e.Changed()
+	require.NoError(t, err)
+	require.False(t, changed)
+	require.NoError(t, e.WriteFile("c", nil))
+	changed, err = e.Changed()
+	require.NoError(t, err)
+	require.True(t, changed)
 	_, err = e.ReadFile("a", 2)
 	require.ErrorContains(t, err, "larger than 2 bytes")
 }

@@ -13,8 +13,8 @@ import (
 // heap. It gets a region of its own above the initial heap.
 const (
 	// StackBytes is the size of the shadow stack: room for more than 5,000
-	// plain JavaScript calls.
-	StackBytes = 2 << 20
+	// plain JavaScript calls, whatever form the function has.
+	StackBytes = 2560 << 10
 	// stackReserve is what QuickJS's own check leaves for code that does not
 	// check; below, the interpreter throws a RangeError that a script can catch.
 	stackReserve = 64 << 10
@@ -44,7 +44,7 @@ type layout struct {
 
 // rewrite turns a stock build into one with guards, a stack of its own and our
 // host functions. It is not booted yet.
-func rewrite(source []byte) (*wasmbin.Module, *layout, error) {
+func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	m, err := wasmbin.Decode(source)
 	if err != nil {
 		return nil, nil, err
@@ -93,8 +93,10 @@ func rewrite(source []byte) (*wasmbin.Module, *layout, error) {
 	if l.EmitEntry, err = m.AppendTableEntry(emit); err != nil {
 		return nil, nil, err
 	}
-	if err := g.instrument(m); err != nil {
-		return nil, nil, err
+	if guarded {
+		if err := g.instrument(m); err != nil {
+			return nil, nil, err
+		}
 	}
 	return m, l, exportOnly(m, &g)
 }

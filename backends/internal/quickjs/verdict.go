@@ -75,7 +75,11 @@ func (h *Host) explain(out *spi.ScriptError) {
 		limit(spi.LimitMemory, l.MemoryBytes)
 		say("MemoryError", "the script needed more than %s of %d", spi.LimitMemory, l.MemoryBytes)
 	case spi.KindStackOverflow:
-		limit(spi.LimitStack, MaxCallDepth)
+		if int32(h.inst.Global(GlobalDepth)) > MaxCallDepth {
+			limit(spi.LimitCalls, MaxCallDepth)
+		} else {
+			limit(spi.LimitStack, StackBytes)
+		}
 		if out.Name == "" {
 			say("RangeError", "the script's calls or data are nested too deeply")
 		}

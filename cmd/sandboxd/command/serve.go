@@ -179,7 +179,8 @@ func (c *serveCmd) startAll(ctx context.Context, backends []*Backend, settings S
 	return es, nil
 }
 
-// warmUp runs one script, so that "ready" means that scripts run.
+// warmUp runs one script, so that "ready" means that scripts run. A ceiling so
+// low that it ends even this one is the operator's wish.
 func warmUp(ctx context.Context, sb *sandbox.Sandbox) error {
 	r, err := sb.Eval(ctx, sandbox.Request{Script: "null"})
 	switch {
@@ -187,7 +188,7 @@ func warmUp(ctx context.Context, sb *sandbox.Sandbox) error {
 		return &limitError{"cancelled while starting"}
 	case err != nil:
 		return err
-	case r.Error != nil && ctx.Err() == nil:
+	case r.Error != nil && ctx.Err() == nil && r.Error.Kind != spi.KindTimeout && r.Error.Kind != spi.KindFuel:
 		return fmt.Errorf("the warm-up ended with %s", r.Error.Kind)
 	}
 	return nil

@@ -219,8 +219,8 @@ function cloneProperties(source, target, visit) {
 function transferList(transfer) {
   const list = createList();
   if (transfer === undefined) return list;
-  const method = isObject(transfer) ? transfer[symbolIterator] : undefined;
-  if (method === undefined || method === null) throw new NativeTypeError('The transfer list must be iterable');
+  const method = isObject(transfer) ? iteratorOf(transfer) : undefined;
+  if (method === undefined) throw new NativeTypeError('The transfer list must be iterable');
   eachItem(transfer, method, (item) => {
     if (!isObject(item) || kindOf(item) !== 'ArrayBuffer') throw cloneError('A transferred value that is no ArrayBuffer');
     if (arrayBufferDetached(item)) throw cloneError('A detached ArrayBuffer');

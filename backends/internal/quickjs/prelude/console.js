@@ -35,9 +35,10 @@ function writeLine(op, args) {
   writeText(op, text);
 }
 
-const argumentText = (value) => (typeof value === 'string' ? cutText(value, MAX_LINE) : inspect(value));
+const argumentText = (value, budget) => (typeof value === 'string' ? cutText(value, MAX_LINE) : inspect(value, budget));
 
 function formatArguments(args) {
+  const budget = { __proto__: null, left: MAX_INSPECTED };
   let text = '';
   let used = 0;
   if (args.length > 0 && typeof args[0] === 'string') {
@@ -51,7 +52,7 @@ function formatArguments(args) {
         const letter = stringSlice(format, p + 1, p + 2);
         let value;
         if (letter === '%') value = '%';
-        else if (used < args.length && stringIndexOf('sdifjoOc', letter) >= 0) value = specifierText(letter, args[used++]);
+        else if (used < args.length && stringIndexOf('sdifjoOc', letter) >= 0) value = specifierText(letter, args[used++], budget);
         if (value === undefined) {
           p++;
           continue;
@@ -64,14 +65,14 @@ function formatArguments(args) {
       text += stringSlice(format, plain);
     }
   }
-  for (; used < args.length && text.length <= MAX_LINE; used++) text += (used > 0 ? ' ' : '') + argumentText(args[used]);
+  for (; used < args.length && text.length <= MAX_LINE; used++) text += (used > 0 ? ' ' : '') + argumentText(args[used], budget);
   return text;
 }
 
-function specifierText(letter, value) {
+function specifierText(letter, value, budget) {
   switch (letter) {
     case 's':
-      return argumentText(value);
+      return argumentText(value, budget);
     case 'c':
       return '';
     case 'j':
@@ -89,7 +90,7 @@ function specifierText(letter, value) {
       return inspectPrimitive(letter === 'i' ? numberParseInt(value) : numberParseFloat(value));
     }
   }
-  return inspect(value);
+  return inspect(value, budget);
 }
 
 function labelText(label) {
@@ -98,6 +99,13 @@ function labelText(label) {
   } catch {
     return inspect(label);
   }
+}
+
+// listAfter is what a spread would make, without the iterator a script may have replaced.
+function listAfter(first, rest) {
+  const list = copyList(first);
+  for (let i = 0; i < rest.length; i++) list[list.length] = rest[i];
+  return list;
 }
 
 function durationText(ms) {
@@ -115,7 +123,7 @@ function reportStopwatch(method, label, rest) {
   if (method === 'timeEnd') mapDelete(stopwatches, label);
   if (logsFull) return;
   const text = label + ': ' + durationText(now() - start);
-  writeLine(OP.LOG, ['%s' + stringRepeat(' %O', rest.length), text, ...rest]);
+  writeLine(OP.LOG, listAfter(['%s', text], rest));
 }
 
 const consoleMethods = {
@@ -151,7 +159,7 @@ const consoleMethods = {
     if (condition || logsFull) return;
     if (args.length > 0 && typeof args[0] === 'string') args[0] = 'Assertion failed: ' + args[0];
     else if (args.length === 0) args = ['Assertion failed'];
-    else return writeLine(OP.ERROR, ['Assertion failed:' + stringRepeat(' %O', args.length), ...args]);
+    else args = listAfter(['Assertion failed:'], args);
     writeLine(OP.ERROR, args);
   },
   dir(value, options = undefined) {

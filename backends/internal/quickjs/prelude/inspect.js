@@ -13,9 +13,13 @@ for (const f of [async () => {}, function* () {}, async function* () {}]) {
   functionKinds[functionKinds.length] = { __proto__: null, prototype, name: prototype[Symbol.toStringTag] };
 }
 
-function inspect(value) {
+// inspect writes value; a budget { left } makes several values share the bound.
+function inspect(value, budget) {
   const state = { __proto__: null, left: MAX_INSPECTED, above: createList(), indent: 0 };
-  return inspectValue(state, value, 0);
+  if (budget !== undefined) state.left = budget.left;
+  const text = inspectValue(state, value, 0);
+  if (budget !== undefined) budget.left = state.left;
+  return text;
 }
 
 function inspectValue(state, value, depth) {

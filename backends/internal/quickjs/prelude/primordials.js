@@ -8,7 +8,6 @@ const uncurryThis = Function.prototype.bind.bind(Function.prototype.call);
 const ObjectPrototype = Object.prototype;
 const hasOwn = Object.hasOwn;
 const setPrototypeOf = Object.setPrototypeOf;
-const isExtensible = Object.isExtensible;
 const isArray = Array.isArray;
 const isErrorObject = Error.isError;
 const isView = ArrayBuffer.isView;
@@ -21,7 +20,6 @@ const numberToString = uncurryThis(Number.prototype.toString);
 const numberToFixed = uncurryThis(Number.prototype.toFixed);
 const symbolToString = uncurryThis(Symbol.prototype.toString);
 const functionToString = uncurryThis(Function.prototype.toString);
-const arrayJoin = uncurryThis(Array.prototype.join);
 const arraySort = uncurryThis(Array.prototype.sort);
 
 const fromCharCode = String.fromCharCode;

@@ -49,6 +49,12 @@ function formText(pairs) {
   return text;
 }
 
+// iteratorOf is the method that eachItem needs; undefined when the object is not iterable.
+function iteratorOf(object) {
+  if (isArray(object) && !isProxy(object)) return eachItem; // not called: arrays are read by index
+  return object[symbolIterator] ?? undefined;
+}
+
 // eachItem calls visit for every item of an iterable, arrays by index.
 function eachItem(iterable, method, visit) {
   if (isArray(iterable) && !isProxy(iterable)) {
@@ -74,12 +80,12 @@ function pairsOf(init) {
   const own = paramsOf(init);
   if (own !== undefined) return copyList(own);
   const pairs = createList();
-  const method = init[symbolIterator];
-  if (method !== undefined && method !== null) {
+  const method = iteratorOf(init);
+  if (method !== undefined) {
     eachItem(init, method, (pair) => {
       let n = 0;
-      const itemMethod = isObject(pair) ? pair[symbolIterator] : undefined;
-      if (itemMethod === undefined || itemMethod === null) throw new NativeTypeError('Each query pair must be iterable');
+      const itemMethod = isObject(pair) ? iteratorOf(pair) : undefined;
+      if (itemMethod === undefined) throw new NativeTypeError('Each query pair must be iterable');
       eachItem(pair, itemMethod, (item) => {
         if (++n > 2) throw new NativeTypeError('Each query pair must be a name and a value');
         pairs[pairs.length] = usv(item);

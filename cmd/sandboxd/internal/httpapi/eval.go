@@ -60,20 +60,30 @@ func (a *API) run(ctx context.Context, backend string, req sandbox.Request) (*sa
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	waiting, cancel := context.WithTimeout(ctx, a.opts.QueueTimeout)
-	err := a.turns.Acquire(waiting, 1)
-	cancel()
-	switch {
-	case ctx.Err() != nil:
-		if err == nil {
-			a.turns.Release(1)
-		}
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, errBusy
+	if err := a.turn(ctx); err != nil {
+		return nil, err
 	}
 	defer a.turns.Release(1)
 	return a.evaluators[backend].Eval(ctx, req)
+}
+
+// turn waits for a turn, which the caller releases unless there is an error. A
+// free one is taken however short the queue's time is.
+func (a *API) turn(ctx context.Context) error {
+	if a.turns.TryAcquire(1) {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, a.opts.QueueTimeout)
+	defer cancel()
+	err := a.turns.Acquire(waiting, 1)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		return errBusy
+	}
 }
 
 // read takes the body, or says why not.

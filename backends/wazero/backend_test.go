@@ -1,0 +1,354 @@
+package wazero
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	quickjswasi "github.com/aperturerobotics/go-quickjs-wasi-reactor"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// shared is one backend for all tests of the package: compiling takes a while.
+var shared *Backend
+
+func TestMain(m *testing.M) {
+	code := func() int {
+		dir, err := os.MkdirTemp("", "sandboxd-test-*")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		if shared, err = New(context.Background(), &Options{CacheDir: dir + "/cache"}); err != nil {
+			panic(err)
+		}
+		defer shared.Close()
+		return m.Run()
+	}()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			println(err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func testConfig() *spi.Config {
+	return &spi.Config{
+		Limits: spi.Limits{Timeout: 20 * time.Second, MemoryBytes: 64 << 20, OutputBytes: 1 << 20, LogBytes: 64 << 10},
+		Now:    time.UnixMilli(1_700_000_000_000), Seed: 1,
+	}
+}
+
+func script(source string) *spi.Request {
+	return &spi.Request{Source: source, Language: spi.JavaScript, Input: json.RawMessage("null")}
+}
+
+// run evaluates one script in an isolate of its own.
+func run(t *testing.T, b *Backend, cfg *spi.Config, source string) *spi.Outcome {
+	t.Helper()
+	iso, err := b.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	defer iso.Close()
+	out, err := iso.Eval(t.Context(), script(source))
+	require.NoError(t, err)
+	return out
+}
+
+func requireValue(t *testing.T, out *spi.Outcome, want string) {
+	t.Helper()
+	if out.Error != nil {
+		require.Failf(t, "script failed", "%s: %s: %s\n%s", out.Error.Kind, out.Error.Name, out.Error.Message, out.Error.Stack)
+	}
+	require.JSONEq(t, want, string(out.Value))
+}
+
+func TestOpenRefusesWhatCannotBeEnforced(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*spi.Config){
+		"memory below the image":    func(c *spi.Config) { c.Limits.MemoryBytes = shared.Describe().MinMemoryBytes - 1 },
+		"memory above the greatest": func(c *spi.Config) { c.Limits.MemoryBytes = MaxMemoryBytes + 1 },
+		"no timeout":                func(c *spi.Config) { c.Limits.Timeout = 0 },
+		"negative fuel":             func(c *spi.Config) { c.Limits.Fuel = -1 },
+	} {
+		cfg := testConfig()
+		change(cfg)
+		_, err := shared.Open(t.Context(), cfg)
+		require.Error(t, err, name)
+	}
+	cfg := testConfig()
+	cfg.Limits.MemoryBytes = MaxMemoryBytes + 1
+	_, err := shared.Open(t.Context(), cfg)
+	require.ErrorIs(t, err, spi.ErrUnsupported)
+}
+
+func TestTheSmallestMemoryIsTheImages(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.Limits.MemoryBytes = shared.Describe().MinMemoryBytes
+	out := run(t, shared, cfg, "1 + 1")
+	requireValue(t, out, "2")
+	assert.Equal(t, cfg.Limits.MemoryBytes, out.Usage.MemoryPeakBytes)
+}
+
+func TestMemoryIsCappedToThePage(t *testing.T) {
+	t.Parallel()
+	for _, capBytes := range []int64{8 << 20, 8<<20 + 1, 8<<20 + 64<<10 - 1, 16 << 20} {
+		cfg := testConfig()
+		cfg.Limits.MemoryBytes = capBytes
+		out := run(t, shared, cfg, "const held = []; for (;;) held.push(new Uint8Array(10000));")
+		require.NotNil(t, out.Error)
+		assert.Equal(t, spi.KindMemory, out.Error.Kind)
+		assert.Equal(t, &spi.ReachedLimit{Name: spi.LimitMemory, Value: capBytes}, out.Error.Limit)
+		assert.Equal(t, capBytes/pageBytes*pageBytes, out.Usage.MemoryPeakBytes)
+	}
+}
+
+func TestAGrowthTheEngineItselfRefusesIsSeen(t *testing.T) {
+	t.Parallel()
+	out := run(t, shared, testConfig(), "new ArrayBuffer(2000000000)")
+	require.NotNil(t, out.Error)
+	assert.Equal(t, spi.KindMemory, out.Error.Kind)
+}
+
+func TestARefusedGrowthThatTheScriptSurvivesIsNoFailure(t *testing.T) {
+	t.Parallel()
+	out := run(t, shared, testConfig(), "let caught = 0; try { new ArrayBuffer(1e9) } catch { caught++ } caught")
+	requireValue(t, out, "1")
+}
+
+func TestAKilledIsolateIsSpent(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"deadline":  "for (;;) {}",
+		"trap":      "let p = {}; for (let i = 0; i < 100000; i++) p = new Proxy(p, {}); p.x",
+		"recursion": "(function dive() { dive(); })()",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig()
+			cfg.Limits.Timeout = 3 * time.Second
+			iso, err := shared.Open(t.Context(), cfg)
+			require.NoError(t, err)
+			defer iso.Close()
+			out, err := iso.Eval(t.Context(), script(source))
+			require.NoError(t, err)
+			require.NotNil(t, out.Error)
+			if name == "recursion" { // a RangeError: the heap is whole
+				out, err = iso.Eval(t.Context(), script("1"))
+				require.NoError(t, err)
+				requireValue(t, out, "1")
+				return
+			}
+			_, err = iso.Eval(t.Context(), script("1"))
+			require.ErrorIs(t, err, spi.ErrIsolateSpent)
+		})
+	}
+}
+
+func TestCloseEndsARunningEval(t *testing.T) {
+	t.Parallel()
+	iso, err := shared.Open(t.Context(), testConfig())
+	require.NoError(t, err)
+	done := make(chan *spi.Outcome)
+	go func() {
+		out, err := iso.Eval(context.Background(), script("console.log('in'); for (;;) {}"))
+		if err != nil {
+			t.Error(err)
+		}
+		done <- out
+	}()
+	time.Sleep(20 * time.Millisecond) // either side of the race is fine
+	require.NoError(t, iso.Close())
+	require.NoError(t, iso.Close())
+	if out := <-done; out != nil {
+		require.NotNil(t, out.Error)
+		assert.Equal(t, spi.KindKilled, out.Error.Kind)
+	}
+	_, err = iso.Eval(t.Context(), script("1"))
+	require.ErrorIs(t, err, spi.ErrClosed)
+}
+
+func TestCancellationIsToldFromADeadline(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ctx  func() (context.Context, context.CancelFunc)
+		kind spi.Kind
+	}{
+		"cancelled while running": {func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(10*time.Millisecond, cancel)
+			return ctx, cancel
+		}, spi.KindCancelled},
+		"cancelled before": {func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			return ctx, cancel
+		}, spi.KindCancelled},
+		"deadline while running": {func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.Background(), 10*time.Millisecond)
+		}, spi.KindTimeout},
+		"deadline before": {func() (context.Context, context.CancelFunc) {
+			return context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+		}, spi.KindTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			iso, err := shared.Open(context.Background(), testConfig())
+			require.NoError(t, err)
+			defer iso.Close()
+			ctx, cancel := c.ctx()
+			defer cancel()
+			out, err := iso.Eval(ctx, script("for (;;) {}"))
+			require.NoError(t, err)
+			require.NotNil(t, out.Error)
+			assert.Equal(t, c.kind, out.Error.Kind)
+			assert.Nil(t, out.Error.Limit, "no limit of ours was reached")
+		})
+	}
+}
+
+func TestIsolatesRunSideBySideAndAlike(t *testing.T) {
+	t.Parallel()
+	const source = "let s = 0; for (let i = 0; i < 2e4; i++) s += Math.random(); [s, Date.now(), performance.now()]"
+	want := run(t, shared, testConfig(), source)
+	require.Nil(t, want.Error)
+	var wg sync.WaitGroup
+	for range 4 * runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			iso, err := shared.Open(context.Background(), testConfig())
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer iso.Close()
+			got, err := iso.Eval(context.Background(), script(source))
+			if assert.NoError(t, err) {
+				assert.Equal(t, string(want.Value), string(got.Value))
+				assert.Equal(t, want.Usage.Fuel, got.Usage.Fuel)
+				assert.Equal(t, want.Usage.MemoryPeakBytes, got.Usage.MemoryPeakBytes)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAnIsolateKeepsItsGlobalsUntilItIsClosed(t *testing.T) {
+	t.Parallel()
+	iso, err := shared.Open(t.Context(), testConfig())
+	require.NoError(t, err)
+	defer iso.Close()
+	for _, step := range []struct{ source, want string }{
+		{"globalThis.n = 1", "1"}, {"throw 1", ""}, {"n += 1", "2"}, {"return n", "2"},
+	} {
+		out, err := iso.Eval(t.Context(), script(step.source))
+		require.NoError(t, err)
+		if step.want == "" {
+			require.NotNil(t, out.Error)
+			continue
+		}
+		requireValue(t, out, step.want)
+	}
+	requireValue(t, run(t, shared, testConfig(), "typeof n"), `"undefined"`)
+}
+
+func TestBulkMovesAreRightAtAnySizeAndOverlap(t *testing.T) {
+	t.Parallel()
+	const source = `
+		const bad = [];
+		const n = 5 << 20;
+		const u = new Uint8Array(n);
+		for (let i = 0; i < n; i += 997) u[i] = i % 251 + 1;
+		for (const [to, from, length] of [[1, 0, n - 1], [0, 1, n - 1], [3 << 20, 0, 2 << 20], [0, 3 << 20, 2 << 20],
+			[(1 << 20) + 1, 0, 1 << 20], [7, 0, (2 << 20) + 3], [0, 7, (2 << 20) + 3], [5, 5, 4 << 20], [0, 1, 0]]) {
+			const before = u.slice();
+			u.copyWithin(to, from, from + length);
+			for (let i = 0; i < n; i += 499) {
+				const want = i >= to && i < to + length ? before[i - to + from] : before[i];
+				if (u[i] !== want) { bad.push([to, from, length, i]); break; }
+			}
+			u.set(before);
+		}
+		const f = new Uint8Array(n).fill(7, 3, n - 3);
+		for (let i = 0; i < n; i += 499) if (f[i] !== (i < 3 || i >= n - 3 ? 0 : 7)) { bad.push(['fill', i]); break; }
+		bad`
+	cfg := testConfig()
+	cfg.Limits.MemoryBytes = 128 << 20
+	requireValue(t, run(t, shared, cfg, source), "[]")
+}
+
+func TestABulkMoveIsPaidForInFuel(t *testing.T) {
+	t.Parallel()
+	fuel := func(bytes string) int64 {
+		out := run(t, shared, testConfig(), "const u = new Uint8Array(16 << 20); u.copyWithin(1, 0, "+bytes+"); 1")
+		require.Nil(t, out.Error)
+		return out.Usage.Fuel
+	}
+	small, large := fuel("1024"), fuel("8 << 20")
+	assert.InEpsilon(t, (8<<20-1024)>>6, large-small, 0.01, "one unit for each 64 bytes")
+}
+
+func TestTheInterpreterGivesTheSameAnswers(t *testing.T) {
+	t.Parallel()
+	b, err := New(t.Context(), &Options{Interpreter: true})
+	require.NoError(t, err)
+	defer b.Close()
+	assert.Equal(t, shared.Describe().Image, b.Describe().Image, "booting is deterministic")
+	cfg := testConfig()
+	cfg.Limits.Fuel = 50_000_000
+	for _, source := range []string{
+		"[1,2,3].map(x => x * x)", "return await Promise.resolve(7)", "throw new TypeError('x')", "let x = ;", "await new Promise(() => {})",
+		"console.log({ a: 1 }); [Math.random(), Date.now()]", "({ a: 1n })", "JSON.parse(JSON.stringify({ s: 'x'.repeat(1000) })).s.length",
+	} {
+		got, want := run(t, b, cfg, source), run(t, shared, cfg, source)
+		assert.Equal(t, want.Value, got.Value, source)
+		assert.Equal(t, want.Error, got.Error, source)
+		assert.Equal(t, want.Logs, got.Logs, source)
+		assert.Equal(t, want.Usage.Fuel, got.Usage.Fuel, source)
+		assert.Equal(t, want.Usage.MemoryPeakBytes, got.Usage.MemoryPeakBytes, source)
+	}
+	cfg.Limits.Fuel = 100_000
+	out := run(t, b, cfg, "for (;;) {}")
+	require.NotNil(t, out.Error)
+	assert.Equal(t, spi.KindFuel, out.Error.Kind)
+	out = run(t, b, testConfig(), "const down = (n) => down(n + 1) + 1; down(0)")
+	require.NotNil(t, out.Error)
+	assert.Equal(t, spi.KindStackOverflow, out.Error.Kind)
+}
+
+func TestAnotherEngineImageNeedsItsHash(t *testing.T) {
+	t.Parallel()
+	_, sum := quickjs.DefaultSource()
+	_, err := New(t.Context(), &Options{EngineImage: quickjswasi.QuickJSWASM})
+	require.ErrorContains(t, err, "needs its sha256")
+	_, err = New(t.Context(), &Options{EngineImage: quickjswasi.QuickJSWASM, EngineImageSHA256: "ab"})
+	require.ErrorContains(t, err, "has sha256 "+sum+", expected is ab")
+	_, err = New(t.Context(), &Options{EngineImage: []byte("junk"), EngineImageSHA256: "ab"})
+	require.ErrorContains(t, err, "expected is ab")
+	_, err = New(t.Context(), &Options{EngineImageSHA256: "ab"})
+	require.ErrorContains(t, err, "expected is ab")
+}
+
+func TestAClosedBackendOpensNothing(t *testing.T) {
+	t.Parallel()
+	b, err := New(t.Context(), &Options{Interpreter: true})
+	require.NoError(t, err)
+	iso, err := b.Open(t.Context(), testConfig())
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	require.NoError(t, b.Close())
+	_, err = b.Open(t.Context(), testConfig())
+	require.ErrorIs(t, err, spi.ErrClosed)
+	_, err = iso.Eval(t.Context(), script("1"))
+	require.ErrorIs(t, err, spi.ErrClosed)
+	require.NoError(t, iso.Close())
+}
