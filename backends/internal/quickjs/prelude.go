@@ -11,7 +11,7 @@ var preludeFiles embed.FS
 // preludeOrder is the order in which the files share one scope.
 func preludeOrder() []string {
 	return []string{
-		"primordials", "globals", "inspect", "console", "timers", "encoding",
+		"primordials", "globals", "inspect", "inspectparts", "console", "timers", "encoding",
 		"urlhost", "urlparse", "urlparams", "url", "clone", "crypto", "main",
 	}
 }

@@ -11,7 +11,35 @@ for (const name of ['SharedArrayBuffer', 'Atomics', 'WebAssembly', 'std', 'os', 
 // A stack trace formatter is given CallSite objects, whose getFunction returns whatever runs, prelude included.
 delete Error.prepareStackTrace;
 
-defineGlobal('performance', performance);
+// The native timeOrigin is the time of the boot. The clock starts anew in each eval, at a whole millisecond.
+defineGlobal('performance', {
+  now: clockNow,
+  get timeOrigin() {
+    for (;;) {
+      const before = mathFloor(now());
+      const wall = dateNow();
+      if (mathFloor(now()) === before) return wall - before;
+    }
+  },
+  toJSON() {
+    return { timeOrigin: this.timeOrigin };
+  },
+  [symbolToStringTag]: 'Performance',
+});
+
+// repeat of this build appends one character after the other; doubling is twenty times faster on long texts.
+defineHidden(String.prototype, 'repeat', { repeat(count) {
+  if (this === undefined || this === null) throw new NativeTypeError('String.prototype.repeat called on null or undefined');
+  const text = `${this}`;
+  count = mathTrunc(+count);
+  if (!(count >= 2) || !(count * text.length >= 64 && count * text.length < 0x3fffffff)) return stringRepeat(text, count);
+  let out = '';
+  for (let piece = text; ; piece += piece) {
+    if (count % 2 === 1) out += piece;
+    count = mathFloor(count / 2);
+    if (count === 0) return stringSlice(out, 0); // in one piece, so that its memory is paid for here
+  }
+} }.repeat);
 
 // RegExp.escape of this build reads concatenated strings wrongly and escapes letters it should leave alone.
 defineHidden(RegExp, 'escape', { escape(string) {

@@ -39,6 +39,7 @@ function adopt(value) {
 
 // finish writes the result. Everything of the script's that runs here runs within the limits.
 function finish(value) {
+  resetConsole();
   let text;
   try {
     text = jsonStringify(value);
@@ -110,6 +111,7 @@ function isName(text) {
 
 // fail tells the host what was thrown, whatever it is.
 function fail(reason) {
+  resetConsole();
   if (!isObject(reason) || typeof reason === 'function' || !(isErrorObject(reason) || brand(domExceptionName, reason))) {
     emit(OP.ERROR_NAME, '');
     emit(OP.ERROR_MESSAGE, typeof reason === 'string' ? reason : inspect(reason));

@@ -15,6 +15,7 @@ const jsonStringify = JSON.stringify;
 const numberParseInt = parseInt;
 const numberParseFloat = parseFloat;
 const mathFloor = Math.floor;
+const mathTrunc = Math.trunc;
 const mathRandom = Math.random;
 const numberToString = uncurryThis(Number.prototype.toString);
 const numberToFixed = uncurryThis(Number.prototype.toFixed);
@@ -96,6 +97,7 @@ const theGlobal = globalThis;
 const clock = performance;
 const now = () => apply(clockNow, clock, []);
 const clockNow = clock.now;
+const dateNow = Date.now;
 
 // Numbers of the messages a prelude function sends with host.emit.
 const OP = {

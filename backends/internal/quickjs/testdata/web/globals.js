@@ -37,4 +37,18 @@ rows.push(['Proxy', [typeof Proxy, Proxy.length, Proxy.prototype === undefined, 
 }
 rows.push(['shared memory has no back door', Object.getOwnPropertyNames(globalThis).filter((n) => /Shared|Atomics/.test(n)), []]);
 rows.push(['no prelude names leak', ['host', 'emit', 'OP', 'apply', 'inspect', 'runNextTimer', 'defineGlobal', 'urlOf', 'primordials', 'logsFull'].filter((n) => n in globalThis), []]);
+rows.push(['performance begins at 0', performance.now() >= 0, true]);
+rows.push(['timeOrigin is where the clock started', performance.timeOrigin + Math.floor(performance.now()), Date.now()]);
+rows.push(['timeOrigin stays', [performance.timeOrigin, performance.timeOrigin].every((t, _, a) => t === a[0] && Number.isInteger(t)), true]);
+rows.push(['performance as text', String(performance), '[object Performance]']);
+for (const [text, count] of [['', 5], ['a', 0], ['a', 1], ['ab', 31], ['ab', 32], ['ab', 33], ['é😀', 1000], ['x', 8191], ['x', 8193], ['abc', 20001]]) {
+  const got = text.repeat(count);
+  let ok = got.length === text.length * count;
+  for (let i = 0; ok && i < got.length; i += text.length || 1) ok = got.slice(i, i + text.length) === text;
+  rows.push([`repeat ${text.length} x ${count}`, ok, true]);
+}
+rows.push(['repeat coerces', ['ab'.repeat('2'), 'ab'.repeat(2.9), 'ab'.repeat(NaN), 'ab'.repeat(-0.5), 'ab'.repeat(null), 'ab'.repeat(undefined), String.prototype.repeat.call(12, 3)], ['abab', 'abab', '', '', '', '', '121212']]);
+rows.push(['repeat refuses', [err(() => 'a'.repeat(-1)), err(() => 'a'.repeat(Infinity)), err(() => 'a'.repeat(1n)), err(() => 'a'.repeat(Symbol())), err(() => String.prototype.repeat.call(null, 1)), err(() => ''.repeat(-1))], ['RangeError', 'RangeError', 'TypeError', 'TypeError', 'TypeError', 'RangeError']]);
+rows.push(['repeat looks native enough', ['a'.repeat.name, 'a'.repeat.length, err(() => new ('a'.repeat)(1)), Object.keys(String.prototype)], ['repeat', 1, 'TypeError', []]]);
+rows.push(['a repeated text works everywhere', ['-'.repeat(20000).split('-').length, 'ab'.repeat(10000).indexOf('ba'), JSON.parse(JSON.stringify('"'.repeat(9000))).length, new RegExp('^' + 'a'.repeat(9000) + '$').test('a'.repeat(9000)), encodeURIComponent('é'.repeat(9000)).length, { ['k'.repeat(9000)]: 1 }['k'.repeat(9000)]], [20001, 1, 9000, true, 54000, 1]]);
 return rows;

@@ -46,11 +46,11 @@ for (const bad of [undefined, 'code()', {}, null]) {
   rows.push(['no callback but ' + typeof bad, name, 'TypeError']);
 }
 const many = [];
-for (let i = 0; i < 300; i++) setTimeout(() => many.push(i), (i * 7919) % 100);
+for (let i = 0; i < 300; i++) setTimeout(() => many.push(i), ((i * 7919) % 100) * 10);
 const dropped = [];
 for (let i = 0; i < 300; i++) dropped.push(setTimeout(() => many.push(-1), (i * 31) % 100));
 for (let i = 0; i < 300; i++) clearTimeout(dropped[(i * 7) % 300]);
-await new Promise((resolve) => setTimeout(resolve, 200));
+await new Promise((resolve) => setTimeout(resolve, 2000));
 const expected = Array.from({ length: 300 }, (_, i) => i).sort((a, b) => ((a * 7919) % 100) - ((b * 7919) % 100) || a - b);
 rows.push(['many timers keep their order, cleared ones never run', many.join() === expected.join(), true]);
 rows.push(['names', [setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate, queueMicrotask].map((f) => f.name).join(),

@@ -1,0 +1,136 @@
+package integration
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/sandbox"
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// hostileScripts never end by themselves.
+func hostileScripts() map[string]string {
+	return map[string]string{
+		"loop":       "for (;;) ;",
+		"catch":      "for (;;) { try { null.x } catch {} }",
+		"finally":    "for (;;) { try { null.x } finally { continue } }",
+		"jobs":       "while (true) await 0",
+		"interval":   "setInterval(() => {}, 1); await new Promise(() => {})",
+		"holes":      "new Array(1e9) + ''",
+		"join":       "const a = []; a.length = 2e9; a.join('--')",
+		"expression": "/(a+)+$/.test('a'.repeat(40) + 'b')",
+		"bulk moves": "const u = new Uint8Array(16 << 20); for (;;) u.copyWithin(1, 0)",
+		"scans":      "const s = 'x'.repeat(4e6); for (;;) s.lastIndexOf('y')",
+		"sort":       "const a = Array.from({ length: 1e5 }, (_, i) => i % 7); for (;;) a.sort()",
+		"BigInt":     "let n = 3n; for (;;) { n = n ** 3n % (2n ** 40000n) }",
+		"JSON":       "const t = JSON.stringify(Array(1e4).fill({ a: [1, 'x'] })); for (;;) JSON.parse(t)",
+		"recursion":  "for (;;) { try { (function f() { f() })() } catch {} }",
+		"toJSON":     "({ toJSON() { for (;;) ; } })",
+	}
+}
+
+// BenchmarkDeadlineOvershoot reports by how much scripts that never end outlive
+// a deadline of 200 ms, by the host's clock around Eval.
+func BenchmarkDeadlineOvershoot(b *testing.B) {
+	const limit = 200 * time.Millisecond
+	sb := newSandbox(b, nil)
+	var over []float64
+	var worst string
+	for b.Loop() {
+		for name, script := range hostileScripts() {
+			o, err := observe(context.Background(), sb, &sandbox.Request{Script: script, Limits: sandbox.Limits{Timeout: limit}})
+			require.NoError(b, err)
+			require.NotNil(b, o.Error, name)
+			require.Equal(b, spi.KindTimeout, o.Error.Kind, name)
+			late := float64(o.late(limit)) / float64(time.Millisecond)
+			if len(over) == 0 || late > slices.Max(over) {
+				worst = name
+			}
+			over = append(over, late)
+		}
+	}
+	b.Logf("latest: %s", worst)
+	report(b, over, "ms")
+}
+
+// BenchmarkGCLatencyWithSpinningGuests reports how long a garbage collection
+// stops the world, waiting for it to stop included, while guests spin that never
+// call Go but for their fuel. A guest that cannot be stopped shows here.
+//
+// How long runtime.GC takes is reported beside it and says little: it yields
+// while it sweeps, and with every processor taken it gets its turn back when the
+// scheduler's time slices are over, whatever it is that spins.
+func BenchmarkGCLatencyWithSpinningGuests(b *testing.B) {
+	const guests = 2
+	sb := newSandbox(b, &sandbox.Options{MaxConcurrent: guests})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for range guests {
+		running.Go(func() {
+			o, err := observe(ctx, sb, &sandbox.Request{Script: "for (;;) ;", Limits: sandbox.Limits{Timeout: sandbox.MaxTimeout}})
+			if err != nil || o.Error == nil || o.Error.Kind != spi.KindCancelled {
+				b.Errorf("a guest did not spin until it was cancelled: %v", err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // until both spin
+	before := gcPauses()
+	var took []float64
+	for b.Loop() {
+		start := time.Now()
+		runtime.GC()
+		took = append(took, float64(time.Since(start))/float64(time.Millisecond))
+	}
+	after := gcPauses()
+	cancel()
+	running.Wait()
+	var pauses []float64 // the upper ends of their buckets
+	for i, n := range after.Counts {
+		for range n - before.Counts[i] {
+			pauses = append(pauses, after.Buckets[i+1]*1e3)
+		}
+	}
+	report(b, pauses, "ms")
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2], "p50-call-ms")
+}
+
+// gcPauses is the distribution of all stops of the world so far, in seconds.
+func gcPauses() *metrics.Float64Histogram {
+	sample := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(sample)
+	h := sample[0].Value.Float64Histogram()
+	return &metrics.Float64Histogram{Counts: slices.Clone(h.Counts), Buckets: slices.Clone(h.Buckets)}
+}
+
+// BenchmarkSmallEval reports the time of a small script through Eval.
+func BenchmarkSmallEval(b *testing.B) {
+	sb := newSandbox(b, nil)
+	req := sandbox.Request{Script: "({ a: 1 + 1, b: [1, 2, 3].map(x => x * 2) })"}
+	var took []float64
+	b.ReportAllocs()
+	for b.Loop() {
+		start := time.Now()
+		result, err := sb.Eval(context.Background(), req)
+		took = append(took, float64(time.Since(start))/float64(time.Microsecond))
+		if err != nil || result.Error != nil {
+			b.Fatal(err, result)
+		}
+	}
+	report(b, took, "us")
+}
+
+// report gives the distribution of samples, which must not be empty.
+func report(b *testing.B, samples []float64, unit string) {
+	slices.Sort(samples)
+	b.ReportMetric(samples[len(samples)/2], "p50-"+unit)
+	b.ReportMetric(samples[len(samples)*99/100], "p99-"+unit)
+	b.ReportMetric(samples[len(samples)-1], "max-"+unit)
+}
