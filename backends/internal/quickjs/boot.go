@@ -318,9 +318,9 @@ func (b *boot) thrown() error {
 	if err != nil || b.img.handles.Fail == 0 {
 		return errors.New("an exception was thrown")
 	}
-	b.h.sink.name, b.h.sink.message = "", ""
+	b.h.sink.thrown = thrown{}
 	if _, err := b.callJS(b.img.handles.Fail, v); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %s", b.h.sink.name, b.h.sink.message)
+	return fmt.Errorf("%s: %s", b.h.sink.thrown.name, b.h.sink.thrown.message)
 }

@@ -187,13 +187,11 @@ func (e *eval) compile(source string) (f jsValue, wrapped bool, err error) {
 	if f, err = e.parse(source, evalAsync, 1); err == nil || !errors.Is(err, errSyntax) {
 		return f, false, err
 	}
-	asScript := e.h.sink.place()
+	asScript := e.h.sink.thrown
 	f, err = e.parse("\n(async function(){\n"+source+"\n})", 0, -1)
 	if errors.Is(err, errSyntax) {
-		// Both fail. The parser that got further met the real problem: the
-		// other one stopped at the return or at the await.
-		if !asScript.before(e.h.sink.place()) {
-			_, err = e.parse(source, evalAsync, 1)
+		if asBody := e.h.sink.thrown; !asBody.beyond(asScript, source) {
+			e.h.sink.thrown = asScript
 		}
 		return 0, false, err
 	}
@@ -295,8 +293,7 @@ func (e *eval) throw(as error) error {
 // tell has the prelude describe what was thrown. A description that fails is an
 // empty one; only being stopped is worse than the throw itself.
 func (e *eval) tell(reason jsValue, as error) error {
-	s := &e.h.sink
-	s.name, s.message, s.stack, s.engine = "", "", "", false
+	e.h.sink.thrown = thrown{}
 	v, err := e.callJS(e.img.handles.Fail, reason)
 	if err != nil {
 		return err
@@ -312,15 +309,24 @@ func (e *eval) tell(reason jsValue, as error) error {
 // place is a position in the script; the zero value is "unknown".
 type place struct{ line, column int }
 
-func (p place) before(q place) bool {
-	return p.line < q.line || p.line == q.line && p.column < q.column
+// beyond reports whether a function body's syntax error is the one to report
+// rather than the same text's as a script. Where they differ, the script form
+// stopped at a return; but at the very end it is the wrapper that complains.
+func (t *thrown) beyond(asScript thrown, source string) bool {
+	body, script := t.place().line, asScript.place().line
+	if body > lineCount(source) {
+		return false
+	}
+	return body > script || body == script && t.message != asScript.message
 }
+
+func lineCount(source string) int { return strings.Count(source, "\n") + 1 }
 
 // place reads where the script failed from the first frame of the stack that
 // is the script's. The text is the guest's: numbers only, and within reason.
-func (s *sink) place() place {
+func (t *thrown) place() place {
 	const most = 1 << 26
-	rest := s.stack
+	rest := t.stack
 	for {
 		_, after, ok := strings.Cut(rest, scriptName+":")
 		if !ok {

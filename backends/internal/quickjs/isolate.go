@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -72,20 +71,21 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	// What was stopped in the middle is not whole. The same goes for a guest
 	// that contradicts its own driver.
 	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt)
-	return e.outcome(failure, strings.Count(req.Source, "\n")+1), nil
+	return e.outcome(failure, req.Source), nil
 }
 
 // outcome is what the host reports. Success needs an explicit completion.
-func (e *eval) outcome(failure error, lines int) *spi.Outcome {
+func (e *eval) outcome(failure error, source string) *spi.Outcome {
 	h := e.h
 	s := &h.sink
 	out := &spi.Outcome{}
+	out.Usage.Wall = time.Since(h.start)
 	if failure == nil && s.completed && !s.tooLarge {
 		value, err := checkValue(s.value)
 		if err == nil && int64(len(value)) > h.limits.OutputBytes { // U+FFFD is shorter than an escape, but be sure
 			err, failure = errTooLarge, errTooLarge
 		} else if err != nil {
-			s.message, failure = err.Error(), errUnserializable
+			s.thrown.message, failure = err.Error(), errUnserializable
 		}
 		if err == nil {
 			out.Value, out.ValueType = value, s.valueType
@@ -95,10 +95,9 @@ func (e *eval) outcome(failure error, lines int) *spi.Outcome {
 		failure = errCorrupt
 	}
 	if failure != nil {
-		out.Error = e.verdict(failure, lines)
+		out.Error = e.verdict(failure, source)
 	}
 	out.Logs, out.LogsTruncated = s.logs, s.truncated
-	out.Usage.Wall = time.Since(h.start)
 	out.Usage.Fuel = h.burnt()
 	if h.limits.Fuel > 0 {
 		out.Usage.Fuel = min(out.Usage.Fuel, h.limits.Fuel)

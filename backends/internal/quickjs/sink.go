@@ -46,9 +46,14 @@ type sink struct {
 	valueType spi.ValueType
 	tooLarge  bool
 	unserial  bool
-	engine    bool // opErrorBrand
 
+	thrown thrown
+}
+
+// thrown is an error as the prelude describes it.
+type thrown struct {
 	name, message, stack string
+	engine               bool // opErrorBrand
 }
 
 // emit takes one message. It answers 1, or 0 where the guest need not go on
@@ -72,16 +77,16 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 		}
 		h.advance(ms)
 	case op == opErrorName:
-		s.name = bounded(text, spi.MaxErrorNameBytes)
+		s.thrown.name = bounded(text, spi.MaxErrorNameBytes)
 	case op == opErrorMessage:
-		s.message = bounded(text, spi.MaxErrorMessageBytes)
+		s.thrown.message = bounded(text, spi.MaxErrorMessageBytes)
 	case op == opErrorStack:
-		s.stack = bounded(text, spi.MaxErrorStackBytes)
+		s.thrown.stack = bounded(text, spi.MaxErrorStackBytes)
 	case op == opErrorBrand:
-		s.engine = true
+		s.thrown.engine = true
 	case op == opUnserial:
 		s.unserial = true
-		s.message = bounded(text, spi.MaxErrorMessageBytes)
+		s.thrown.message = bounded(text, spi.MaxErrorMessageBytes)
 	case op >= opResult && op < opResult+uint32(len(valueTypes())):
 		return s.result(valueTypes()[op-opResult], text)
 	default:

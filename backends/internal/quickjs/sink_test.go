@@ -103,7 +103,7 @@ func TestPlaceIsTheScriptsFirstFrame(t *testing.T) {
 		"script.js:-1:2":                                            {},
 		"":                                                          {},
 	} {
-		s := sink{stack: stack}
+		s := thrown{stack: stack}
 		assert.Equal(t, want, s.place(), "%q", stack)
 	}
 }
@@ -203,7 +203,7 @@ func FuzzOutcomeDecode(f *testing.F) {
 			failure = e.run("1", []byte("null"))
 			completed = h.sink.completed
 		}
-		out := e.outcome(failure, 1)
+		out := e.outcome(failure, "1")
 		require.NotEqual(t, out.Value == nil, out.Error == nil)
 		if out.Error == nil {
 			require.True(t, completed)

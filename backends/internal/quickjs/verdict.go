@@ -10,13 +10,14 @@ import (
 // verdict says why an eval has no value. The kind rests on what the host saw:
 // the tick that fired, the growth that was refused, the globals at the trap.
 // What the guest says only chooses between the kinds of a script's own failure.
-func (e *eval) verdict(failure error, lines int) *spi.ScriptError {
+func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 	s := &e.h.sink
 	out := &spi.ScriptError{}
-	thrown := errors.Is(failure, errThrown) || errors.Is(failure, errSyntax)
-	if thrown {
-		out.Name, out.Message, out.Stack = s.name, s.message, s.stack
-		if p := s.place(); p.line <= lines {
+	syntax := errors.Is(failure, errSyntax)
+	threw := syntax || errors.Is(failure, errThrown)
+	if threw {
+		out.Name, out.Message, out.Stack = s.thrown.name, s.thrown.message, s.thrown.stack
+		if p := s.thrown.place(); p.line <= lineCount(source) {
 			out.Line, out.Column = p.line, p.column
 		}
 	}
@@ -29,15 +30,17 @@ func (e *eval) verdict(failure error, lines int) *spi.ScriptError {
 	case errors.Is(failure, errTooLarge):
 		out.Kind = spi.KindOutputTooLarge
 	case errors.Is(failure, errUnserializable):
-		out.Kind, out.Name, out.Message = spi.KindUnserializable, "TypeError", s.message
+		out.Kind, out.Name, out.Message = spi.KindUnserializable, "TypeError", s.thrown.message
 	case errors.Is(failure, errDeadlock):
 		out.Kind = spi.KindDeadlock
 	case refused:
 		out.Kind = spi.KindMemory
-	case thrown && s.engine && e.inst.Global(GlobalStackLow) != 0:
+	case threw && s.thrown.engine && e.inst.Global(GlobalStackLow) != 0:
 		out.Kind = spi.KindStackOverflow
-	case errors.Is(failure, errSyntax):
+	case syntax:
 		out.Kind = spi.KindSyntax
+		out.Column = 0 // the parser reports where the statement starts, at best
+		out.Message += hint(source, out.Line)
 	case errors.Is(failure, errThrown):
 		out.Kind = spi.KindException
 	default:

@@ -98,7 +98,10 @@ func errorReport(e *sandbox.Error) string {
 	said := strings.Trim(name+": "+message, ": ")
 	place := ""
 	if e.Line > 0 {
-		place = fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
+		place = fmt.Sprintf(" (line %d)", e.Line)
+		if e.Column > 0 {
+			place = fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
+		}
 	}
 	reason := limitReason(e)
 	if reason == "" {

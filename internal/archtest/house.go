@@ -1,0 +1,149 @@
+package archtest
+
+// Modules that rows name.
+const (
+	wazero    = "github.com/tetratelabs/wazero"
+	wasmtime  = "github.com/bytecodealliance/wasmtime-go"
+	reactor   = "github.com/aperturerobotics/go-quickjs-wasi-reactor"
+	qjs       = "github.com/fastschema/qjs"
+	jsonV2    = "github.com/go-json-experiment/json"
+	internals = "github.com/rogpeppe/go-internal"
+	xsync     = "golang.org/x/sync"
+	xsys      = "golang.org/x/sys"
+	testify   = "github.com/stretchr/testify"
+	goleak    = "go.uber.org/goleak"
+	kong      = "github.com/alecthomas/kong"
+	huma      = "github.com/danielgtaylor/huma"
+	yaml      = "github.com/goccy/go-yaml"
+)
+
+// House is this module: two towers, policy and engine, that meet in the command
+// and in tests.
+func House() *Plan {
+	return &Plan{
+		Module: "github.com/loom-sandbox/sandboxd",
+		Rows:   rows(),
+		Tests:  []string{testify, goleak},
+		Never:  never(),
+		Vars: map[string]string{
+			"cmd/sandboxd/main.go: version":                              "set by the linker",
+			"cmd/sandboxd/command/values.go: units":                      "a table, only read",
+			"backends/internal/wasmbin/opcode_table.go: plainNames":      "a table, only read; a function would build it for each instruction",
+			"backends/internal/wasmbin/opcode_table.go: plainImmediates": "a table, only read; a function would build it for each instruction",
+			"backends/internal/wasmbin/opcode_table.go: prefixedOpcodes": "a table, only read",
+		},
+		LongFiles: map[string]string{
+			"backends/internal/wasmbin/opcode_table.go": "one line for each opcode",
+		},
+	}
+}
+
+func rows() []Row {
+	return []Row{
+		// The contract.
+		{Package: "spi", TestOwn: []string{"spi/conformance", "spi/spitest"}},
+		{Package: "spi/conformance", Own: []string{"spi"}},
+		{Package: "spi/spitest", Own: []string{"spi", "spi/conformance"}},
+		{Package: "taint", Modules: []string{jsonV2}},
+
+		// Policy: what may happen.
+		{Package: "sandbox", Own: []string{"spi", "taint", "tools", "safety"}, Modules: []string{xsync}},
+		{Package: "egress", Own: []string{"taint"}},
+		{Package: "tools", Own: []string{"egress", "taint"}, Modules: []string{xsync}},
+		{Package: "safety", Own: []string{"taint"}},
+		{Package: "llm", Own: []string{"taint"}},
+		{Package: "agent", Own: []string{"llm", "sandbox", "taint", "tools"}},
+
+		// Engines: how code runs.
+		{
+			Package: "backends/wazero", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache"}, Modules: []string{wazero, xsys},
+			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"}, TestModules: []string{reactor},
+		},
+		{
+			Package: "backends/wasmtime", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache"}, Modules: []string{wasmtime, xsys},
+			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"}, TestModules: []string{reactor},
+		},
+		{
+			Package: "backends/process", Own: []string{"spi", "backends/internal/wire", "backends/internal/jail"}, Modules: []string{xsys},
+			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"},
+		},
+		{
+			Package: "backends/qjs", Own: []string{"spi"}, Modules: []string{qjs},
+			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"},
+		},
+		{Package: "backends/internal/quickjs", Own: []string{"spi", "backends/internal/wasmbin"}, Modules: []string{jsonV2, reactor}},
+		{Package: "backends/internal/wasmbin", TestModules: []string{reactor, wazero}},
+		{Package: "backends/internal/codecache", Modules: []string{internals, xsys}},
+		{Package: "backends/internal/wire", Own: []string{"spi"}},
+		{Package: "backends/internal/jail", Modules: []string{xsys}},
+
+		// The command, where the towers meet.
+		{Package: "cmd/sandboxd", Own: []string{"cmd/sandboxd/builtins", "cmd/sandboxd/command"}, TestModules: []string{internals}},
+		{
+			Package: "cmd/sandboxd/builtins",
+			Own: []string{
+				"spi", "cmd/sandboxd/command", "backends/wazero", "backends/wasmtime", "backends/process", "backends/qjs",
+			},
+		},
+		{
+			Package: "cmd/sandboxd/command",
+			Own: []string{
+				"agent", "egress", "llm", "safety", "sandbox", "spi", "spi/conformance", "taint", "tools",
+				"cmd/sandboxd/internal/config", "cmd/sandboxd/internal/httpapi", "cmd/sandboxd/internal/mcpserver",
+			},
+			Modules: []string{kong, yaml},
+			TestOwn: []string{"cmd/sandboxd/internal/stub"},
+		},
+		{Package: "cmd/sandboxd/internal/config", Own: []string{"sandbox", "spi"}, Modules: []string{yaml}},
+		{
+			Package: "cmd/sandboxd/internal/httpapi", Own: []string{"sandbox", "spi", "taint"}, Modules: []string{huma, xsync},
+			TestOwn: []string{"cmd/sandboxd/internal/stub"},
+		},
+		{
+			Package: "cmd/sandboxd/internal/mcpserver", Own: []string{"sandbox", "spi", "taint"},
+			TestOwn: []string{"cmd/sandboxd/internal/stub"},
+		},
+		{Package: "cmd/sandboxd/internal/stub", Own: []string{"spi"}},
+
+		// Tests of the whole.
+		{Package: "internal/archtest"},
+		{
+			Package: "internal/integration",
+			TestOwn: []string{
+				"agent", "egress", "llm", "safety", "sandbox", "spi", "taint", "tools",
+				"backends/wazero", "backends/wasmtime", "backends/process", "backends/qjs",
+			},
+			TestModules: []string{xsync},
+		},
+		{Package: "internal/saboteur", Own: []string{"spi"}, TestOwn: []string{"sandbox", "spi/conformance", "spi/spitest"}},
+	}
+}
+
+func never() []Never {
+	const size = "an engine in a public package's tests is fetched by everybody who imports the package"
+	engineHomes := []string{"backends/...", "cmd/sandboxd/...", "internal/integration/..."}
+	bans := []Never{
+		{From: "spi", Import: "~/...", Because: "the contract stands on the standard library alone"},
+		{From: "taint", Import: "~/...", AndTests: true, Because: "everything else stands on the label"},
+		{From: "backends/internal/wasmbin", Import: "~/...", AndTests: true, Because: "it knows the binary format and nothing else"},
+		{From: "backends/internal/quickjs", Import: wazero + "/...", AndTests: true, Because: "it drives any engine through its own interface"},
+		{From: "backends/internal/quickjs", Import: wasmtime + "/...", AndTests: true, Because: "it drives any engine through its own interface"},
+		{From: "sandbox", Import: "net/http/...", Because: "an embedded sandbox reaches no network"},
+		{From: "...", Import: "~/backends/...", Except: engineHomes, AndTests: true, Because: size},
+		{From: "...", Import: "~/cmd/sandboxd/internal/...", Except: []string{"cmd/sandboxd/..."}, AndTests: true, Because: "it is the command's own"},
+		{From: "...", Import: "~/internal/...", AndTests: true, Because: "tests of the whole are imported by nobody"},
+	}
+	for _, engine := range []string{wazero, wasmtime, qjs} {
+		bans = append(bans, Never{From: "...", Import: engine + "/...", Except: engineHomes, AndTests: true, Because: size})
+	}
+	for _, above := range []string{"sandbox", "taint", "tools", "egress", "safety", "llm", "agent", "cmd"} {
+		bans = append(bans, Never{From: "backends/...", Import: "~/" + above + "/...", Because: "an engine knows the contract and nothing of policy"})
+	}
+	for _, backend := range []string{"wazero", "wasmtime", "process", "qjs"} {
+		bans = append(bans, Never{
+			From: "backends/...", Import: "~/backends/" + backend + "/...", Except: []string{"backends/" + backend + "/..."},
+			AndTests: true, Because: "backends do not know each other",
+		})
+	}
+	return bans
+}
