@@ -2,9 +2,12 @@ package wazero
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -336,6 +339,17 @@ func TestAnotherEngineImageNeedsItsHash(t *testing.T) {
 	require.ErrorContains(t, err, "expected is ab")
 	_, err = New(t.Context(), &Options{EngineImageSHA256: "ab"})
 	require.ErrorContains(t, err, "expected is ab")
+}
+
+func TestAnotherEngineImageIsUsed(t *testing.T) {
+	t.Parallel()
+	// The same code in another file: a custom section more.
+	other := append(slices.Clone(quickjswasi.QuickJSWASM), 0, 7, 4, 'n', 'o', 't', 'e', 'h', 'i')
+	hash := sha256.Sum256(other)
+	b, err := New(t.Context(), &Options{EngineImage: other, EngineImageSHA256: hex.EncodeToString(hash[:]), Interpreter: true})
+	require.NoError(t, err)
+	defer b.Close()
+	requireValue(t, run(t, b, testConfig(), "[1, 2].map((x) => x + 1)"), "[2, 3]")
 }
 
 func TestAClosedBackendOpensNothing(t *testing.T) {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
@@ -12,16 +13,32 @@ import (
 	"github.com/loom-sandbox/sandboxd/sandbox"
 )
 
+// cacheDir keeps the compiled image for all tests of this process; compiling it
+// takes most of a second. TestMain sets and removes it.
+var cacheDir string
+
 // TestMain also serves the measurements that need a process of their own.
 func TestMain(m *testing.M) {
 	if ran, status := runAsChild(); ran {
 		os.Exit(status)
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "sandboxd-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	cacheDir = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = max(status, 1)
+		}
+		os.Exit(status)
+	}))
 }
 
-// newSandbox is a sandbox on wazero, closed when the test ends. Tests share one
-// among their rows: compiling the image takes most of a second.
+// newSandbox is a sandbox on a wazero backend of its own, closed when the test
+// ends.
 func newSandbox(tb testing.TB, opts *sandbox.Options) *sandbox.Sandbox {
 	tb.Helper()
 	sb, closeAll, err := openSandbox(opts)
@@ -31,7 +48,7 @@ func newSandbox(tb testing.TB, opts *sandbox.Options) *sandbox.Sandbox {
 }
 
 func openSandbox(opts *sandbox.Options) (*sandbox.Sandbox, func() error, error) {
-	backend, err := wazero.New(context.Background(), nil)
+	backend, err := wazero.New(context.Background(), &wazero.Options{CacheDir: cacheDir})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -69,8 +69,9 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	}
 	stopWatching()
 	// What was stopped in the middle is not whole. The same goes for a guest
-	// that contradicts its own driver.
-	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt)
+	// that contradicts its own driver, and for an interpreter that ran out of
+	// memory: its error paths are the least tried.
+	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt) || h.inst.Global(GlobalGrowRefused) != 0
 	return e.outcome(failure, req.Source), nil
 }
 
