@@ -25,9 +25,6 @@ func alsoHere() map[string]expectation {
 		// Waiting for what nothing can settle is reported at once, before anybody
 		// cancels it, and has a kind of its own.
 		"cancel-02-idle": {ErrorKind: oneOrMore{spi.KindDeadlock}},
-		// It needs nine thousand million units of fuel, which no machine that is
-		// shared has in 20 s. That it stops on time is what counts.
-		"deep-rope": {ErrorKind: oneOrMore{spi.KindTimeout}},
 	}
 }
 

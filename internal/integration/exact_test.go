@@ -121,15 +121,16 @@ func TestOutputIsExactToTheByte(t *testing.T) {
 	t.Parallel()
 	sb := newSandbox(t, nil)
 	for name, script := range map[string]string{
-		"text":     "'x'.repeat(998)",
-		"array":    "Array.from({ length: 500 }, (_, i) => i % 10)",
-		"accents":  "'é'.repeat(499)",
-		"escapes":  `'\u0001"\\\n'.repeat(80)`,
-		"emoji":    "'😀'.repeat(200)",
-		"number":   "123456",
-		"nothing":  "undefined",
-		"toJSON":   "({ toJSON: () => 'x'.repeat(100) })",
-		"raw JSON": "JSON.rawJSON('1' + '0'.repeat(400))",
+		"text":                  "'x'.repeat(998)",
+		"array":                 "Array.from({ length: 500 }, (_, i) => i % 10)",
+		"accents":               "'é'.repeat(499)",
+		"escapes":               `'\u0001"\\\n'.repeat(80)`,
+		"emoji":                 "'😀'.repeat(200)",
+		"half a surrogate pair": `'\ud800'.repeat(9)`,
+		"number":                "123456",
+		"nothing":               "undefined",
+		"toJSON":                "({ toJSON: () => 'x'.repeat(100) })",
+		"raw JSON":              "JSON.rawJSON('1' + '0'.repeat(400))",
 	} {
 		free := exactly(t, sb, script, sandbox.Limits{})
 		require.Nil(t, free.Error, name)

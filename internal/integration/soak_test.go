@@ -136,7 +136,7 @@ func soak(sb *sandbox.Sandbox, from, to int) error {
 type processState struct {
 	goroutines    int
 	heapBytes     int64
-	residentBytes int64 // zero where the system does not say
+	residentBytes int64 // zero where it cannot be known
 }
 
 func (s processState) String() string {

@@ -73,49 +73,28 @@ func New(opts Options) (*API, error) {
 		places: semaphore.NewWeighted(int64(opts.MaxConcurrent) + int64(opts.MaxQueue)),
 		turns:  semaphore.NewWeighted(int64(opts.MaxConcurrent)),
 	}
-	asJSON, asYAML, err := describe(&opts)
-	if err != nil {
+	mux := http.NewServeMux()
+	if err := a.register(mux); err != nil {
 		return nil, fmt.Errorf("httpapi: the description cannot be written: %w", err)
 	}
-	mux := http.NewServeMux()
-	route(mux, http.MethodPost, "/v1/eval", a.eval)
-	route(mux, http.MethodGet, "/healthz", func(w http.ResponseWriter, _ *http.Request) {
-		respond(w, http.StatusOK, "application/json", []byte(`{"status":"ok"}`))
-	})
-	route(mux, http.MethodGet, "/readyz", a.readyz)
-	route(mux, http.MethodGet, "/openapi.json", document("application/openapi+json", asJSON))
-	route(mux, http.MethodGet, "/openapi.yaml", document("application/openapi+yaml", asYAML))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		problem{Status: http.StatusNotFound, Detail: "there is nothing here; see /openapi.json"}.write(w)
+		newProblem(http.StatusNotFound, "there is nothing here; see /openapi.json").write(w)
 	})
 
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem{Status: http.StatusForbidden, Detail: "a browser may not call this API from another origin"}.write(w)
+		newProblem(http.StatusForbidden, "a browser may not call this API from another origin").write(w)
 	}))
 	a.handler = opts.Hosts.protect(origin.Handler(mux))
 	return a, nil
 }
 
-// route answers method on path, and every other method with 405.
-func route(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
-	mux.HandleFunc(method+" "+path, h)
-	allow := method
-	if method == http.MethodGet {
-		allow = "GET, HEAD"
-	}
-	mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", allow)
-		problem{Status: http.StatusMethodNotAllowed, Detail: "the method is not allowed; allowed is " + allow}.write(w)
-	})
-}
-
-func document(mediaType string, body []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, mediaType, body) }
-}
-
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	a.handler.ServeHTTP(w, r)
+}
 
 // Ready lets evals begin. evaluators has one entry per described backend. Only
 // the first call counts.
@@ -141,13 +120,16 @@ func (a *API) state() (ready, closing bool) {
 	return a.isReady, a.closing
 }
 
-func (a *API) readyz(w http.ResponseWriter, _ *http.Request) {
+func (a *API) healthz(context.Context, *struct{}) (*answer, error) {
+	return answerWith("application/json", []byte(`{"status":"ok"}`)), nil
+}
+
+func (a *API) readyz(context.Context, *struct{}) (*answer, error) {
 	switch ready, closing := a.state(); {
 	case closing:
-		unavailable("the server is stopping").write(w)
+		return nil, unavailable("the server is stopping")
 	case !ready:
-		unavailable("the backend is starting").write(w)
-	default:
-		respond(w, http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
+		return nil, unavailable("the backend is starting")
 	}
+	return answerWith("application/json", []byte(`{"status":"ready"}`)), nil
 }

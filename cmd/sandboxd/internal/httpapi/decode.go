@@ -68,7 +68,7 @@ func newDecoder(o *Options) decoder {
 
 func (d *decoder) decode(body []byte) (backend string, r sandbox.Request, p *problem) {
 	if err := taint.Valid(body); err != nil {
-		return "", r, &problem{Status: http.StatusBadRequest, Detail: "the body is not strict JSON: " + syntaxProblem(err)}
+		return "", r, newProblem(http.StatusBadRequest, "the body is not strict JSON: "+syntaxProblem(err))
 	}
 	backend = d.backends[0]
 	var faults faultList

@@ -5,6 +5,9 @@
 //	GET /readyz        200 once a backend runs scripts, else 503
 //	GET /openapi.json  the API's description, also as /openapi.yaml
 //
+// Each of these is an operation of huma, which writes the description of what is
+// registered. The bodies are read and the problems are worded here.
+//
 // An eval that arrives while the backend is still starting waits for it.
 //
 // # Security

@@ -1,17 +1,53 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"github.com/loom-sandbox/sandboxd/sandbox"
 )
 
-func (a *API) eval(w http.ResponseWriter, r *http.Request) {
+// evalInput is what huma reads of an eval.
+type evalInput struct {
+	RawBody []byte // huma uses the bytes again once eval has returned
+	unread  error  // why RawBody is not the whole body
+}
+
+// Resolve implements huma.Resolver.
+func (in *evalInput) Resolve(ctx huma.Context) []error {
+	in.unread = ctx.BodyReader().(*upload).err
+	return nil
+}
+
+// upload is a body that ends where it cannot be read on, and keeps why: huma
+// would answer that, and a body of just its limit, in its own words.
+type upload struct {
+	io.Closer
+	r   io.Reader
+	err error
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if err != nil && err != io.EOF {
+		u.err, err = err, io.EOF
+	}
+	return n, err
+}
+
+// admit finds an eval a place before huma reads its body, and refuses what huma
+// would read regardless or refuse in its own words.
+func (a *API) admit(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
 	if _, closing := a.state(); closing {
 		unavailable("the server is stopping").write(w)
 		return
@@ -22,32 +58,67 @@ func (a *API) eval(w http.ResponseWriter, r *http.Request) {
 	}
 	defer a.places.Release(1)
 
-	body, p := a.read(w, r)
-	if p != nil {
-		p.write(w)
+	if detail := unsupported(r.Header); detail != "" {
+		newProblem(http.StatusUnsupportedMediaType, detail).write(w)
 		return
 	}
-	backend, request, p := a.decoder.decode(body)
-	if p != nil {
-		p.write(w)
+	limited := http.MaxBytesReader(w, r.Body, a.opts.MaxBodyBytes())
+	body := bufio.NewReader(limited)
+	if _, err := body.Peek(1); err != nil {
+		unreadable(err).write(w)
 		return
 	}
-	result, err := a.run(r.Context(), backend, request)
+	r.Body = &upload{Closer: limited, r: body}
+	next(ctx)
+}
+
+// unsupported says what is wrong with the form of a body, if anything.
+func unsupported(h http.Header) string {
+	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset, hasCharset := params["charset"]
+	if err != nil || mediaType != "application/json" || hasCharset && !strings.EqualFold(charset, "utf-8") {
+		return "Content-Type must be application/json"
+	}
+	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return "Content-Encoding must be identity or absent"
+	}
+	return ""
+}
+
+func unreadable(err error) *problem {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is too large; allowed is %d bytes", tooLarge.Limit))
+	case err == io.EOF:
+		return newProblem(http.StatusBadRequest, "the body is not strict JSON: it is empty")
+	default:
+		return newProblem(http.StatusBadRequest, "the body could not be read to its end")
+	}
+}
+
+func (a *API) eval(ctx context.Context, in *evalInput) (*answer, error) {
+	if in.unread != nil {
+		return nil, unreadable(in.unread)
+	}
+	backend, request, p := a.decoder.decode(in.RawBody)
+	if p != nil {
+		return nil, p
+	}
+	result, err := a.run(ctx, backend, request)
 	if err != nil {
-		a.failed(w, backend, err)
-		return
+		return nil, a.failed(backend, err)
 	}
 	out, err := result.MarshalJSON()
 	if err != nil {
-		a.failed(w, backend, err)
-		return
+		return nil, a.failed(backend, err)
 	}
 	kind := "ok"
 	if result.Error != nil {
 		kind = string(result.Error.Kind)
 	}
 	a.opts.Logger.Info("eval", "backend", backend, "outcome", kind, "wall", result.Usage.Wall, "fuel", result.Usage.Fuel)
-	respond(w, http.StatusOK, "application/json", out)
+	return answerWith("application/json", out), nil
 }
 
 // errBusy: no turn came in time.
@@ -86,41 +157,20 @@ func (a *API) turn(ctx context.Context) error {
 	}
 }
 
-// read takes the body, or says why not.
-func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
-	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	charset, hasCharset := params["charset"]
-	if err != nil || mediaType != "application/json" || hasCharset && !strings.EqualFold(charset, "utf-8") {
-		return nil, &problem{Status: http.StatusUnsupportedMediaType, Detail: "Content-Type must be application/json"}
-	}
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return nil, &problem{Status: http.StatusUnsupportedMediaType, Detail: "Content-Encoding must be identity or absent"}
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.opts.MaxBodyBytes()))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, tooLargeBody(a.opts.MaxBodyBytes())
-	case err != nil:
-		return nil, &problem{Status: http.StatusBadRequest, Detail: "the body could not be read to its end"}
-	}
-	return body, nil
-}
-
 // failed answers for everything that is not a result.
-func (a *API) failed(w http.ResponseWriter, backend string, err error) {
+func (a *API) failed(backend string, err error) *problem {
 	var bad *sandbox.RequestError
 	switch {
 	case errors.As(err, &bad):
-		unprocessable([]fault{faultOf(bad)}).write(w)
+		return unprocessable([]fault{faultOf(bad)})
 	case errors.Is(err, errBusy):
-		unavailable("no turn came within the queue's time").write(w)
+		return unavailable("no turn came within the queue's time")
 	case errors.Is(err, sandbox.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// The client has gone, or the server no longer waits for anything.
-		unavailable("the eval was cancelled before the script started").write(w)
+		return unavailable("the eval was cancelled before the script started")
 	default:
 		a.opts.Logger.Error("eval failed", "backend", backend, "error", err)
-		problem{Status: http.StatusInternalServerError, Detail: "the backend failed; the server's log says more"}.write(w)
+		return newProblem(http.StatusInternalServerError, "the backend failed; the server's log says more")
 	}
 }
 

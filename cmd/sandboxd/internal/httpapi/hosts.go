@@ -51,7 +51,7 @@ func canonicalHost(s string) string {
 func (h *Hosts) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.Allows(r.Host) {
-			problem{Status: http.StatusMisdirectedRequest, Detail: "this server does not answer for the host of the request; the operator allows more with --allow-host"}.write(w)
+			newProblem(http.StatusMisdirectedRequest, "this server does not answer for the host of the request; the operator allows more with --allow-host").write(w)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -1,11 +1,8 @@
 package httpapi
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,30 +15,30 @@ import (
 // together.
 
 type evalRequest struct {
-	Script   string        `json:"script" minLength:"1" doc:"JavaScript. Top-level await and return are allowed; without return, the value of the last expression is the result." example:"input.n * 2"`
-	Input    any           `json:"input,omitempty" doc:"What the script sees as the global input. Default: null."`
-	Language string        `json:"language,omitempty" default:"auto"`
-	Limits   *limitsSchema `json:"limits,omitempty"`
-	Now      string        `json:"now,omitempty" format:"date-time" doc:"Where the script's clock starts, from 1970 to 2200. Default: the server's time."`
-	Seed     string        `json:"seed,omitempty" maxLength:"128" doc:"Determines the script's random numbers; at most 128 bytes. Default: a fresh one, which the result reports."`
-	Backend  string        `json:"backend,omitempty" doc:"The backend that runs the script. Default: the first."`
+	Script   string  `json:"script" minLength:"1" doc:"JavaScript. Top-level await and return are allowed; without return, the value of the last expression is the result." example:"input.n * 2"`
+	Input    any     `json:"input,omitempty" doc:"What the script sees as the global input. Default: null."`
+	Language string  `json:"language,omitempty" default:"auto"`
+	Limits   *limits `json:"limits,omitempty"`
+	Now      string  `json:"now,omitempty" format:"date-time" doc:"Where the script's clock starts, from 1970 to 2200. Default: the server's time."`
+	Seed     string  `json:"seed,omitempty" maxLength:"128" doc:"Determines the script's random numbers; at most 128 bytes. Default: a fresh one, which the result reports."`
+	Backend  string  `json:"backend,omitempty" doc:"The backend that runs the script. Default: the first."`
 }
 
-type limitsSchema struct{}
+type limits struct{}
 
 type evalResult struct {
-	_         struct{}     `additionalProperties:"true"`
-	Status    string       `json:"status" enum:"ok,error" doc:"ok: value is there. error: error says why it is not."`
-	Value     *anyValue    `json:"value,omitempty"`
-	ValueType string       `json:"valueType,omitempty" enum:"undefined,null,boolean,number,string,array,object,function,symbol" doc:"JavaScript type of the result, before it became JSON."`
-	Logs      logsValue    `json:"logs"`
-	Error     *resultError `json:"error,omitempty"`
-	Usage     usage        `json:"usage"`
-	Truncated *truncated   `json:"truncated,omitempty"`
-	Run       run          `json:"run"`
+	_         struct{}   `additionalProperties:"true"`
+	Status    string     `json:"status" enum:"ok,error" doc:"ok: value is there. error: error says why it is not."`
+	Value     *anyValue  `json:"value,omitempty"`
+	ValueType string     `json:"valueType,omitempty" enum:"undefined,null,boolean,number,string,array,object,function,symbol" doc:"JavaScript type of the result, before it became JSON."`
+	Logs      logsValue  `json:"logs"`
+	Error     *evalError `json:"error,omitempty"`
+	Usage     usage      `json:"usage"`
+	Truncated *truncated `json:"truncated,omitempty"`
+	Run       run        `json:"run"`
 }
 
-type resultError struct {
+type evalError struct {
 	_       struct{}   `additionalProperties:"true"`
 	Kind    kind       `json:"kind"`
 	Limit   *limit     `json:"limit,omitempty"`
@@ -134,80 +131,8 @@ func objectSchema(doc string, properties map[string]*huma.Schema, required ...st
 	return &huma.Schema{Type: huma.TypeObject, Description: doc, Properties: properties, Required: required, AdditionalProperties: false}
 }
 
-// describe writes the OpenAPI document. huma gives the schemas; the requests
-// are read by decoder, since huma's validation repeats values and can only be
-// changed for the whole process.
-func describe(o *Options) (asJSON, asYAML []byte, err error) {
-	reg := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	doc := &huma.OpenAPI{
-		OpenAPI: "3.1.0",
-		Info: &huma.Info{Title: "sandboxd", Version: o.Version,
-			Description: "Runs scripts that nobody has to trust. What a script returns, logs or throws is labelled as untrusted."},
-		Components: &huma.Components{Schemas: reg},
-	}
-	request := ref[evalRequest](reg)
-	fillRequest(o, reg)
-	result := ref[evalResult](reg)
-	faulty := ref[problem](reg)
-
-	answer := func(doc, mediaType string, s *huma.Schema) *huma.Response {
-		return &huma.Response{Description: doc, Content: map[string]*huma.MediaType{mediaType: {Schema: s}}}
-	}
-	fails := func(r map[string]*huma.Response, statuses map[int]string) map[string]*huma.Response {
-		for status, doc := range statuses {
-			r[strconv.Itoa(status)] = answer(doc, "application/problem+json", faulty)
-		}
-		return r
-	}
-	everywhere := map[int]string{403: "A browser called from another origin.", 421: "The request is for another host."}
-
-	doc.AddOperation(&huma.Operation{
-		OperationID: "eval", Method: "POST", Path: "/v1/eval", Summary: "Run a script",
-		Description: fmt.Sprintf("Answers 200 with the result, also when the script failed. A limit above the operator's ceiling is capped. A body may have %d bytes. "+
-			"While the backend is starting, an eval waits for it. A client that disconnects ends its eval.", o.MaxBodyBytes()),
-		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: request}}},
-		Responses: fails(fails(map[string]*huma.Response{"200": answer("The result.", "application/json", result)}, everywhere), map[int]string{
-			400: "The body is not strict JSON: syntax, duplicate names, invalid UTF-8.",
-			413: "The body is too large.",
-			415: "The body is not application/json.",
-			422: "A member is unknown or out of range.",
-			500: "The backend failed.",
-			503: "No turn in time, or the server is stopping. Retry-After says when to come back.",
-		}),
-	})
-	status := ref[probe](reg)
-	doc.AddOperation(&huma.Operation{
-		OperationID: "healthz", Method: "GET", Path: "/healthz", Summary: "Is the process alive",
-		Responses: fails(map[string]*huma.Response{"200": answer("Always.", "application/json", status)}, map[int]string{421: everywhere[421]}),
-	})
-	doc.AddOperation(&huma.Operation{
-		OperationID: "readyz", Method: "GET", Path: "/readyz", Summary: "Can scripts be run",
-		Responses: fails(map[string]*huma.Response{"200": answer("The backend runs scripts.", "application/json", status)},
-			map[int]string{421: everywhere[421], 503: "The backend is starting, or the server is stopping."}),
-	})
-	if asJSON, err = json.Marshal(doc); err != nil {
-		return nil, nil, err
-	}
-	asYAML, err = doc.YAML()
-	return asJSON, asYAML, err
-}
-
 func ref[T any](reg huma.Registry) *huma.Schema {
 	return reg.Schema(reflect.TypeFor[T](), true, "")
-}
-
-// schemaName gives the types of this file their public names.
-func schemaName(t reflect.Type, hint string) string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t {
-	case reflect.TypeFor[limitsSchema]():
-		return "Limits"
-	case reflect.TypeFor[resultError]():
-		return "EvalError"
-	}
-	return huma.DefaultSchemaNamer(t, hint)
 }
 
 // fillRequest adds what only the running server knows.
@@ -220,20 +145,15 @@ func fillRequest(o *Options, reg huma.Registry) {
 	for i := range o.Backends {
 		req.Properties["backend"].Enum = append(req.Properties["backend"].Enum, o.Backends[i].Name)
 	}
-	limits := schemas["Limits"]
-	limits.Properties = map[string]*huma.Schema{}
+	properties := map[string]*huma.Schema{}
 	for _, f := range limitRanges(o.Backends) {
-		s := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: f.doc, Minimum: number(f.min)}
+		s := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: f.doc, Minimum: new(float64(f.min))}
 		if f.max != math.MaxInt64 { // not a number that JSON readers agree on
-			s.Maximum = number(f.max)
+			s.Maximum = new(float64(f.max))
 		}
-		limits.Properties[string(f.name)] = s
+		properties[string(f.name)] = s
 	}
-}
-
-func number(v int64) *float64 {
-	f := float64(v)
-	return &f
+	schemas["Limits"].Properties = properties
 }
 
 var _ Evaluator = (*sandbox.Sandbox)(nil)

@@ -2,13 +2,16 @@ package httpapi
 
 import (
 	"encoding/json"
-	"fmt"
+	"io"
+	"maps"
 	"net/http"
-	"strconv"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
-// problem is an RFC 9457 problem document of type about:blank.
+// problem is an RFC 9457 problem document of type about:blank, and the only
+// error that handlers return: huma would repeat the text of any other.
 type problem struct {
 	Title  string  `json:"title" doc:"The status in words."`
 	Status int     `json:"status" doc:"HTTP status code."`
@@ -22,41 +25,57 @@ type fault struct {
 	Problem string `json:"problem" doc:"Completes the sentence that begins with the field."`
 }
 
-func (p problem) write(w http.ResponseWriter) {
-	p.Title = http.StatusText(p.Status)
-	body, err := json.Marshal(p)
-	if err != nil { // strings and an int always marshal
-		http.Error(w, p.Title, p.Status)
-		return
-	}
+var (
+	_ huma.StatusError       = (*problem)(nil)
+	_ huma.HeadersError      = (*problem)(nil)
+	_ huma.ContentTypeFilter = (*problem)(nil)
+)
+
+func (p *problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *problem) GetStatus() int { return p.Status }
+
+// GetHeaders implements huma.HeadersError.
+func (p *problem) GetHeaders() http.Header {
+	h := http.Header{}
 	if p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+		h.Set("Retry-After", "1")
 	}
-	respond(w, p.Status, "application/problem+json", body)
+	return h
 }
 
-func respond(w http.ResponseWriter, status int, mediaType string, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", mediaType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // whoever does not read it has gone
+// ContentType implements huma.ContentTypeFilter, whatever a client accepts.
+func (p *problem) ContentType(string) string { return "application/problem+json" }
+
+// write answers where huma does not: before its operations and around them.
+func (p *problem) write(w http.ResponseWriter) {
+	maps.Copy(w.Header(), p.GetHeaders())
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = writeJSON(w, p)
 }
 
-func unavailable(detail string) problem {
-	return problem{Status: http.StatusServiceUnavailable, Detail: detail}
+// writeJSON is the format of problems. A failed write is no error: whoever does
+// not read has gone, and huma would panic.
+func writeJSON(w io.Writer, v any) error {
+	body, err := json.Marshal(v)
+	if err == nil {
+		_, _ = w.Write(body)
+	}
+	return err
 }
 
-func tooLargeBody(most int64) *problem {
-	return &problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body is too large; allowed is %d bytes", most)}
+func newProblem(status int, detail string, faults ...fault) *problem {
+	return &problem{Title: http.StatusText(status), Status: status, Detail: detail, Faults: faults}
 }
+
+func unavailable(detail string) *problem { return newProblem(http.StatusServiceUnavailable, detail) }
 
 func unprocessable(faults []fault) *problem {
 	details := make([]string, len(faults))
 	for i, f := range faults {
 		details[i] = f.Field + " " + f.Problem
 	}
-	return &problem{Status: http.StatusUnprocessableEntity, Detail: strings.Join(details, "; "), Faults: faults}
+	return newProblem(http.StatusUnprocessableEntity, strings.Join(details, "; "), faults...)
 }
