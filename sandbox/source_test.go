@@ -30,7 +30,8 @@ func TestModelWrittenTextIsNormalisedAndKeepsItsLines(t *testing.T) {
 		"byte-order mark":             {"\ufeff1", "1"},
 		"hashbang":                    {"#!/usr/bin/env node\nreturn 1", "///usr/bin/env node\nreturn 1"},
 		"mark and hashbang":           {"\ufeff#!x\n1", "//x\n1"},
-		"fenced hashbang":             {"```js\n#!x\n1\n```", "\n#!x\n1\n"},
+		"fenced hashbang":             {"```js\n#!x\n1\n```", "\n//x\n1\n"},
+		"mark inside a fence":         {"```js\n\ufeff#!x\n1\n```", "\n//x\n1\n"},
 		"hash elsewhere":              {"\n#!x", "\n#!x"},
 		"line separator in a string":  {"'\u2028'", "'\u2028'"},
 	} {

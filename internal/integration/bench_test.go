@@ -37,11 +37,13 @@ func hostileScripts() map[string]string {
 }
 
 // BenchmarkDeadlineOvershoot reports by how much scripts that never end outlive
-// a deadline of 200 ms, by the host's clock around Eval.
+// a deadline of 200 ms: from the script's start, which is where the deadline is
+// counted from, and by the host's clock around Eval, which also makes the
+// isolate and takes it down.
 func BenchmarkDeadlineOvershoot(b *testing.B) {
 	const limit = 200 * time.Millisecond
 	sb := newSandbox(b, nil)
-	var over []float64
+	var over, around []float64
 	var worst string
 	for b.Loop() {
 		for name, script := range hostileScripts() {
@@ -49,7 +51,8 @@ func BenchmarkDeadlineOvershoot(b *testing.B) {
 			require.NoError(b, err)
 			require.NotNil(b, o.Error, name)
 			require.Equal(b, spi.KindTimeout, o.Error.Kind, name)
-			late := float64(o.late(limit)) / float64(time.Millisecond)
+			around = append(around, float64(o.took-limit)/float64(time.Millisecond))
+			late := o.Usage.WallMs - float64(limit)/float64(time.Millisecond)
 			if len(over) == 0 || late > slices.Max(over) {
 				worst = name
 			}
@@ -58,6 +61,9 @@ func BenchmarkDeadlineOvershoot(b *testing.B) {
 	}
 	b.Logf("latest: %s", worst)
 	report(b, over, "ms")
+	slices.Sort(around)
+	b.ReportMetric(around[len(around)/2], "p50-around-ms")
+	b.ReportMetric(around[len(around)-1], "max-around-ms")
 }
 
 // BenchmarkGCLatencyWithSpinningGuests reports how long a garbage collection

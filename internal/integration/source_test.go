@@ -31,7 +31,7 @@ func TestAScriptRunsInWhateverFormItWasWritten(t *testing.T) {
 		{name: "semicolons only", script: "; ; ;", value: "null", typ: spi.TypeUndefined},
 		{name: "comment at the end of a return", script: "return 7 // seven", value: "7"},
 		{name: "html comment", script: "return 1 <!-- old", value: "1"},
-		{name: "last expression beside a declaration of using", script: "using x = null; 1", value: "1"},
+		{name: "using belongs into a block or a function", script: "using x = null; 1", kind: spi.KindSyntax, line: 1},
 		{name: "strict", script: "'use strict'; undeclared = 1", kind: spi.KindException, errorName: "ReferenceError", line: 1},
 		{name: "strict with return", script: "'use strict'; return this === undefined", value: "true"},
 		{name: "sloppy", script: "undeclared = 1; with ({ x: undeclared }) { x }", value: "1"},

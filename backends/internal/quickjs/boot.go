@@ -75,7 +75,7 @@ func (b *boot) run() error {
 	for _, s := range []struct {
 		to   *uint32
 		text string
-	}{{&hd.FileName, scriptName}, {&hd.InputName, "input"}, {&hd.ValueName, "value"}} {
+	}{{&hd.FileName, scriptName}, {&hd.InputName, "input"}} {
 		if *s.to, err = b.cString(s.text); err != nil {
 			return err
 		}
@@ -85,6 +85,9 @@ func (b *boot) run() error {
 	}
 	if err := b.loadPrelude(); err != nil {
 		return fmt.Errorf("prelude: %w", err)
+	}
+	if err := b.learnReturnError(); err != nil {
+		return err
 	}
 	if err := b.findRandomState(); err != nil {
 		return err
@@ -160,7 +163,7 @@ func (b *boot) loadPrelude() error {
 	if err != nil {
 		return err
 	}
-	f, err := b.evalText(source, "sandboxd", 0, 1)
+	f, err := b.evalText(source, preludeName, 0, 1)
 	if err != nil {
 		return err
 	}
@@ -171,7 +174,7 @@ func (b *boot) loadPrelude() error {
 	for _, p := range []struct {
 		to   *jsValue
 		name string
-	}{{&hd.Adopt, "adopt"}, {&hd.Finish, "finish"}, {&hd.Fail, "fail"}, {&hd.Timer, "runNextTimer"}} {
+	}{{&hd.Adopt, "adopt"}, {&hd.Completion, "completion"}, {&hd.Finish, "finish"}, {&hd.Fail, "fail"}, {&hd.Timer, "runNextTimer"}} {
 		name, err := b.cString(p.name)
 		if err != nil {
 			return err
@@ -183,6 +186,30 @@ func (b *boot) loadPrelude() error {
 			return fmt.Errorf("does not return %s", p.name)
 		}
 	}
+	return nil
+}
+
+// learnReturnError notes how the parser refuses a top-level return, and makes
+// sure that it says so of nothing else.
+func (b *boot) learnReturnError() error {
+	refusal := func(source string) (string, error) {
+		if _, err := b.parse(source, evalAsync, 1); !errors.Is(err, errSyntax) {
+			return "", fmt.Errorf("%q is not a syntax error in a script", source)
+		}
+		return b.h.sink.thrown.message, nil
+	}
+	message, err := refusal("return 1")
+	if err != nil {
+		return err
+	}
+	other, err := refusal("1 +")
+	if err != nil {
+		return err
+	}
+	if message == "" || message == other {
+		return fmt.Errorf("a top-level return cannot be told from another syntax error (%q)", message)
+	}
+	b.img.handles.ReturnError = message
 	return nil
 }
 
@@ -204,7 +231,7 @@ func (b *boot) findRandomState() error {
 		return append([]byte(nil), w...)
 	}
 	before := read()
-	if _, err := b.evalText("Math.random()", "sandboxd", 0, 1); err != nil {
+	if _, err := b.evalText("Math.random()", preludeName, 0, 1); err != nil {
 		return err
 	}
 	after := read()
@@ -242,7 +269,7 @@ func (b *boot) checkStack() error {
 	const probe = `(function () { let deepest = 0; function dive(n) { deepest = n; dive(n + 1); }
 		try { dive(1); } catch (e) { return e instanceof RangeError ? deepest : -1; } })()`
 	const usable = StackBytes - stackReserve
-	v, err := b.evalText(probe, "sandboxd", 0, 1)
+	v, err := b.evalText(probe, preludeName, 0, 1)
 	if err != nil {
 		return fmt.Errorf("deep recursion: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // scriptName is what error stacks call the script.
@@ -102,41 +101,44 @@ func (e *eval) run(source string, input []byte) error {
 	if err := e.setInput(input); err != nil {
 		return err
 	}
-	f, wrapped, err := e.compile(source)
+	p, err := e.compile(source)
 	if err != nil {
 		return err
 	}
 	hd := &e.img.handles
-	started, err := e.try(fnEvalFunction, uint64(hd.Context), f)
+	value, err := e.try(fnEvalFunction, uint64(hd.Context), p.code)
 	if err != nil {
 		return err
 	}
-	if wrapped { // evaluating the wrapper gave the function
-		if started, err = e.tryJS(started); err != nil {
-			return err
-		}
-	}
-	settled, err := e.drive(started)
-	if err != nil {
-		return err
-	}
-	if !wrapped {
-		value, err := e.try(fnGetPropertyStr, uint64(hd.Context), settled, uint64(hd.ValueName))
+	switch p.form {
+	case formAsync: // a promise of the value in a record
+		record, err := e.drive(value)
 		if err != nil {
 			return err
 		}
-		if tagOf(value) == tagObject {
-			adopted, err := e.tryJS(hd.Adopt, value)
-			if err != nil {
-				return err
-			}
-			if value, err = e.drive(adopted); err != nil {
-				return err
-			}
+		if value, err = e.tryJS(hd.Completion, record); err != nil {
+			return err
 		}
-		settled = value
+	case formBody: // the wrapper's value is the function
+		promise, err := e.tryJS(value)
+		if err != nil {
+			return err
+		}
+		if value, err = e.drive(promise); err != nil {
+			return err
+		}
+		return e.finish(value) // return has adopted a thenable already
 	}
-	return e.finish(settled)
+	if tagOf(value) == tagObject {
+		promise, err := e.tryJS(hd.Adopt, value)
+		if err != nil {
+			return err
+		}
+		if value, err = e.drive(promise); err != nil {
+			return err
+		}
+	}
+	return e.finish(value)
 }
 
 // finish has the prelude write the result and checks that it did.
@@ -177,50 +179,6 @@ func (e *eval) setInput(input []byte) error {
 		return e.throw(errThrown)
 	}
 	return err
-}
-
-// compile parses the script in one of two forms. As a script it may use
-// top-level await, and its value is that of its last expression; that form
-// refuses top-level return, so a script that has one becomes the body of an
-// async function. Line numbers are the user's in both.
-func (e *eval) compile(source string) (f jsValue, wrapped bool, err error) {
-	if f, err = e.parse(source, evalAsync, 1); err == nil || !errors.Is(err, errSyntax) {
-		return f, false, err
-	}
-	asScript := e.h.sink.thrown
-	f, err = e.parse("\n(async function(){\n"+source+"\n})", 0, -1)
-	if errors.Is(err, errSyntax) {
-		if asBody := e.h.sink.thrown; !asBody.beyond(asScript, source) {
-			e.h.sink.thrown = asScript
-		}
-		return 0, false, err
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	// A text that closes the wrapper and opens another function parses too. It
-	// cannot do so in a second wrapper that is closed in another way.
-	if _, err = e.parse("\nasync function script(){\n"+source+"\n}", 0, -1); err != nil {
-		return 0, false, err
-	}
-	return f, true, nil
-}
-
-// parse compiles without running. errSyntax leaves the error in the sink.
-func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
-	at, err := e.write([]byte(source))
-	if err != nil {
-		return 0, err
-	}
-	v, err := e.eval2(at, len(source), e.img.handles.FileName, flags|evalCompileOnly, line)
-	if err != nil {
-		return 0, err
-	}
-	if isException(v) {
-		return 0, e.throw(errSyntax)
-	}
-	_, err = e.call(fnFree, uint64(at))
-	return v, err
 }
 
 // drive runs jobs and timers until a promise is settled, and no further.
@@ -304,52 +262,4 @@ func (e *eval) tell(reason jsValue, as error) error {
 		}
 	}
 	return as
-}
-
-// place is a position in the script; the zero value is "unknown".
-type place struct{ line, column int }
-
-// beyond reports whether a function body's syntax error is the one to report
-// rather than the same text's as a script. Where they differ, the script form
-// stopped at a return; but at the very end it is the wrapper that complains.
-func (t *thrown) beyond(asScript thrown, source string) bool {
-	body, script := t.place().line, asScript.place().line
-	if body > lineCount(source) {
-		return false
-	}
-	return body > script || body == script && t.message != asScript.message
-}
-
-func lineCount(source string) int { return strings.Count(source, "\n") + 1 }
-
-// place reads where the script failed from the first frame of the stack that
-// is the script's. The text is the guest's: numbers only, and within reason.
-func (t *thrown) place() place {
-	const most = 1 << 26
-	rest := t.stack
-	for {
-		_, after, ok := strings.Cut(rest, scriptName+":")
-		if !ok {
-			return place{}
-		}
-		rest = after
-		line, n := number(after)
-		if n == 0 || n >= len(after) || after[n] != ':' {
-			continue
-		}
-		column, k := number(after[n+1:])
-		if k == 0 || line < 1 || line > most || column < 1 || column > most {
-			continue
-		}
-		return place{line, column}
-	}
-}
-
-// number reads decimal digits, at most nine of them.
-func number(s string) (v, length int) {
-	for length < len(s) && length < 9 && s[length] >= '0' && s[length] <= '9' {
-		v = v*10 + int(s[length]-'0')
-		length++
-	}
-	return v, length
 }

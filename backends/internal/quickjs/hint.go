@@ -1,9 +1,6 @@
 package quickjs
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 // Signs that a line is not JavaScript but something that models often write.
 // They only choose a hint for a text that did not parse.
@@ -26,11 +23,7 @@ func hint(source string, line int) string {
 	if line < 1 {
 		return ""
 	}
-	lines := strings.SplitN(source, "\n", line+1)
-	if line > len(lines) {
-		return ""
-	}
-	text := lines[line-1]
+	text := lineOf(source, line)
 	if len(text) > maxHintLine {
 		text = text[:maxHintLine]
 	}

@@ -3,6 +3,7 @@ package quickjs
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -119,6 +120,9 @@ func (h *Host) burnt() int64 { return h.granted - int64(h.inst.Global(GlobalFuel
 
 // tick is called by the guest when its fuel is below zero.
 func (h *Host) tick() error {
+	// Go cannot preempt the engine's compiled code; what else is waiting for a
+	// processor, the garbage collector included, gets one here.
+	runtime.Gosched()
 	burnt := h.burnt()
 	if h.stopNow() {
 		return errStopped

@@ -33,12 +33,14 @@ type Image struct {
 // handles are addresses and values inside the image. The host keeps them, so
 // that no script can change what it calls.
 type handles struct {
-	Runtime, Context               uint32
-	Adopt, Finish, Fail, Timer     jsValue // functions of the prelude
-	Global                         jsValue
-	Scratch                        uint32 // a block for arguments, see scratchArgs
-	RandomState                    uint32 // address of Math.random's state
-	FileName, InputName, ValueName uint32 // C strings
+	Runtime, Context          uint32
+	Adopt, Completion, Finish jsValue // functions of the prelude
+	Fail, Timer               jsValue
+	Global                    jsValue
+	Scratch                   uint32 // a block for arguments, see scratchArgs
+	RandomState               uint32 // address of Math.random's state
+	FileName, InputName       uint32 // C strings
+	ReturnError               string // how the parser complains about a top-level return
 }
 
 // The scratch block: arguments of a call, options of an evaluation, an out

@@ -1,6 +1,7 @@
 package quickjs
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -54,6 +55,7 @@ type sink struct {
 type thrown struct {
 	name, message, stack string
 	engine               bool // opErrorBrand
+	line                 int  // in the script, where the host knows it better than the stack
 }
 
 // emit takes one message. It answers 1, or 0 where the guest need not go on
@@ -81,7 +83,7 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 	case op == opErrorMessage:
 		s.thrown.message = bounded(text, spi.MaxErrorMessageBytes)
 	case op == opErrorStack:
-		s.thrown.stack = bounded(text, spi.MaxErrorStackBytes)
+		s.thrown.stack = bounded(ownFrames(text), spi.MaxErrorStackBytes)
 	case op == opErrorBrand:
 		s.thrown.engine = true
 	case op == opUnserial:
@@ -127,7 +129,7 @@ func (s *sink) result(t spi.ValueType, text []byte) uint64 {
 	}
 	s.completed = true
 	s.valueType = t
-	if int64(len(text)) > s.maxOutput {
+	if int64(len(text)) > s.maxOutput && (int64(len(text)) > 2*s.maxOutput || !halfPairs(text)) {
 		s.tooLarge = true
 		return 0
 	}
@@ -162,4 +164,23 @@ func cut(text []byte, n int) []byte {
 		n--
 	}
 	return text[:n]
+}
+
+// preludeName is what error stacks call the prelude.
+const preludeName = "sandboxd"
+
+// ownFrames leaves the prelude's frames out of a stack: they say nothing to
+// whoever wrote the script.
+func ownFrames(stack []byte) []byte {
+	ours := []byte("(" + preludeName + ":")
+	if !bytes.Contains(stack, ours) {
+		return stack
+	}
+	var kept []byte
+	for line := range bytes.Lines(stack) {
+		if !bytes.Contains(line, ours) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }

@@ -19,7 +19,7 @@ const MaxValueDepth = 5_000
 // What is then still not strict JSON is refused: names that are the same, or
 // nesting that no decoder takes.
 func checkValue(value []byte) ([]byte, error) {
-	if bytes.Contains(value, []byte(`\ud`)) || bytes.Contains(value, []byte(`\uD`)) {
+	if halfPairs(value) {
 		repaired := jsontext.Value(value)
 		if err := repaired.Format(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(false)); err != nil {
 			return nil, jsonProblem(err)
@@ -54,4 +54,10 @@ func jsonProblem(err error) error {
 		return errors.New("two names of an object in the result are the same text once it is valid Unicode")
 	}
 	return errors.New("the result is not valid JSON")
+}
+
+// halfPairs reports whether JSON text may hold an escaped half of a surrogate
+// pair, which is twice as long as the U+FFFD that takes its place.
+func halfPairs(value []byte) bool {
+	return bytes.Contains(value, []byte(`\ud`)) || bytes.Contains(value, []byte(`\uD`))
 }

@@ -37,6 +37,12 @@ function adopt(value) {
   return new NativePromise((resolve) => resolve(value));
 }
 
+// completion takes the value out of the record that an async script ends with. Where a script has made records
+// thenable or given them a setter, what the promise was settled with is the value.
+function completion(record) {
+  return isObject(record) && hasOwn(record, 'value') ? record.value : record;
+}
+
 // finish writes the result. Everything of the script's that runs here runs within the limits.
 function finish(value) {
   resetConsole();
@@ -139,4 +145,4 @@ function reportUncaught(error) {
   throw error;
 }
 
-return { __proto__: null, adopt, finish, fail, runNextTimer };
+return { __proto__: null, adopt, completion, finish, fail, runNextTimer };
