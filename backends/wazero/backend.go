@@ -2,6 +2,7 @@ package wazero
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -47,6 +48,7 @@ type Backend struct {
 	mu       sync.Mutex
 	closed   bool                      // guarded by mu
 	isolates map[*quickjs.Isolate]bool // guarded by mu
+	opening  sync.WaitGroup            // Add under mu while not closed
 }
 
 // New boots the engine image and compiles it: about 0.6 s, a few tens of
@@ -77,6 +79,12 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 	d.MinMemoryBytes = image.MemoryBytes
 	if opts.Interpreter {
 		d.Engine += " (interpreter)"
+		for i := range d.Enforces {
+			// wazero's interpreter has fewer frames than the image allows calls.
+			if l := d.Enforces[i].Limit; l == spi.LimitStack || l == spi.LimitCalls {
+				d.Enforces[i].Exact = false
+			}
+		}
 	}
 	return &Backend{image: image, engine: e, descriptor: d, isolates: map[*quickjs.Isolate]bool{}}, nil
 }
@@ -112,7 +120,9 @@ func Describe() spi.Descriptor {
 		Isolation: spi.IsolationWASM,
 		Languages: []spi.Language{spi.JavaScript},
 		Enforces: []spi.Enforcement{
-			{Limit: spi.LimitTimeout, Granularity: int64(10 * time.Millisecond)},
+			// Nearly always under 1 ms; while the native stack grows for a deep
+			// recursion nothing can be stopped.
+			{Limit: spi.LimitTimeout, Granularity: int64(100 * time.Millisecond)},
 			{Limit: spi.LimitMemory, Granularity: 64 << 10},
 			{Limit: spi.LimitFuel, Exact: true},
 			{Limit: spi.LimitStack, Exact: true},
@@ -154,11 +164,14 @@ func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error
 		return nil, err
 	}
 	b.mu.Lock()
-	closed := b.closed
-	b.mu.Unlock()
-	if closed {
+	if b.closed {
+		b.mu.Unlock()
 		return nil, spi.ErrClosed
 	}
+	b.opening.Add(1) // Close waits: it takes away what an instance is made from
+	b.mu.Unlock()
+	defer b.opening.Done()
+
 	host := quickjs.NewHost(cfg)
 	inst, closeInstance, err := b.engine.instantiate(host, cfg.Limits.MemoryBytes)
 	if err != nil {
@@ -172,18 +185,11 @@ func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error
 		return closeInstance()
 	})
 	if err != nil {
-		closeInstance()
-		return nil, fmt.Errorf("wazero: %w", err)
+		return nil, errors.Join(fmt.Errorf("wazero: %w", err), closeInstance())
 	}
 	b.mu.Lock()
-	if closed = b.closed; !closed {
-		b.isolates[iso] = true
-	}
+	b.isolates[iso] = true
 	b.mu.Unlock()
-	if closed { // while we were opening
-		iso.Close()
-		return nil, spi.ErrClosed
-	}
 	return iso, nil
 }
 
@@ -195,6 +201,9 @@ func (b *Backend) Close() error {
 		return nil
 	}
 	b.closed = true
+	b.mu.Unlock()
+	b.opening.Wait()
+	b.mu.Lock()
 	open := make([]*quickjs.Isolate, 0, len(b.isolates))
 	for iso := range b.isolates {
 		open = append(open, iso)

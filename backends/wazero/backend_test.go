@@ -15,6 +15,7 @@ import (
 	quickjswasi "github.com/aperturerobotics/go-quickjs-wasi-reactor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	wz "github.com/tetratelabs/wazero"
 	"go.uber.org/goleak"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
@@ -350,6 +351,35 @@ func TestAnotherEngineImageIsUsed(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	requireValue(t, run(t, b, testConfig(), "[1, 2].map((x) => x + 1)"), "[2, 3]")
+}
+
+func TestOpenAndCloseMayRace(t *testing.T) {
+	t.Parallel()
+	b, err := New(t.Context(), &Options{Interpreter: true})
+	require.NoError(t, err)
+	// Backends on the same engine, so that many rounds are cheap to start.
+	for range 60 {
+		e, err := newEngine(t.Context(), b.image, wz.NewRuntimeConfigInterpreter(), nil)
+		require.NoError(t, err)
+		round := &Backend{image: b.image, engine: e, descriptor: b.descriptor, isolates: map[*quickjs.Isolate]bool{}}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for {
+					iso, err := round.Open(context.Background(), testConfig())
+					if err != nil {
+						assert.ErrorIs(t, err, spi.ErrClosed)
+						return
+					}
+					assert.NoError(t, iso.Close())
+				}
+			})
+		}
+		runtime.Gosched()
+		require.NoError(t, round.Close())
+		wg.Wait()
+	}
+	require.NoError(t, b.Close())
 }
 
 func TestAClosedBackendOpensNothing(t *testing.T) {

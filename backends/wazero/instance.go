@@ -11,20 +11,14 @@ import (
 
 // instance is a wazero module as the driver sees it.
 type instance struct {
-	ctx       context.Context
-	module    api.Module
-	memory    api.Memory
-	names     []string
-	functions []api.Function // made at first use: each has a stack of its own
-	globals   []api.MutableGlobal
+	ctx     context.Context
+	memory  api.Memory
+	invoke  api.Function
+	globals []api.MutableGlobal
 }
 
 func newInstance(ctx context.Context, module api.Module) *instance {
-	names := quickjs.Functions()
-	i := &instance{
-		ctx: ctx, module: module, memory: module.ExportedMemory(quickjs.MemoryExport),
-		names: names, functions: make([]api.Function, len(names)),
-	}
+	i := &instance{ctx: ctx, memory: module.ExportedMemory(quickjs.MemoryExport), invoke: module.ExportedFunction(quickjs.InvokeExport)}
 	for _, name := range quickjs.Globals() {
 		i.globals = append(i.globals, module.ExportedGlobal(name).(api.MutableGlobal))
 	}
@@ -32,13 +26,8 @@ func newInstance(ctx context.Context, module api.Module) *instance {
 }
 
 // Call implements [quickjs.Instance].
-func (i *instance) Call(fn quickjs.Function, stack []uint64) error {
-	f := i.functions[fn]
-	if f == nil {
-		f = i.module.ExportedFunction(i.names[fn])
-		i.functions[fn] = f
-	}
-	err := f.CallWithStack(i.ctx, stack)
+func (i *instance) Call(stack []uint64) error {
+	err := i.invoke.CallWithStack(i.ctx, stack)
 	// wazero's sentinel for this is internal; its interpreter allows 2,000 frames.
 	if err != nil && strings.HasPrefix(err.Error(), "wasm error: stack overflow") {
 		return quickjs.ErrNativeStack

@@ -29,6 +29,9 @@ func (img *Image) boot(ctx context.Context, wasm []byte, instantiate Instantiate
 	defer h.watch(ctx)()
 	b := &boot{eval: eval{img: img, inst: inst, h: h}, l: &img.layout}
 	if err := b.run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("boot was stopped: %w", ctx.Err())
+		}
 		if h.cause != "" {
 			return nil, fmt.Errorf("boot was stopped: %s", h.cause)
 		}
@@ -281,7 +284,7 @@ func (b *boot) checkStack() error {
 }
 
 // pointer calls a function that returns an address, which must not be null.
-func (b *boot) pointer(fn Function, args ...uint64) (uint32, error) {
+func (b *boot) pointer(fn function, args ...uint64) (uint32, error) {
 	v, err := b.call(fn, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", functionTable()[fn].name, err)
@@ -293,7 +296,7 @@ func (b *boot) pointer(fn Function, args ...uint64) (uint32, error) {
 }
 
 // value calls a function that returns a JavaScript value.
-func (b *boot) value(fn Function, args ...uint64) (jsValue, error) {
+func (b *boot) value(fn function, args ...uint64) (jsValue, error) {
 	v, err := b.call(fn, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", functionTable()[fn].name, err)

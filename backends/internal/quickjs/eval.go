@@ -26,16 +26,17 @@ type eval struct {
 	img   *Image
 	inst  Instance
 	h     *Host
-	stack [8]uint64
+	stack [InvokeWords]uint64
 	// nativeStack: the engine ran out of its own stack before a guard fired.
 	nativeStack bool
 }
 
-// call calls an export. Any error means that the guest must not run again.
-func (e *eval) call(fn Function, args ...uint64) (uint64, error) {
-	e.stack[0] = 0
-	copy(e.stack[:], args)
-	if err := e.inst.Call(fn, e.stack[:]); err != nil {
+// call calls a function of the engine. Any error means that the guest must not
+// run again.
+func (e *eval) call(fn function, args ...uint64) (uint64, error) {
+	e.stack[0] = uint64(fn)
+	copy(e.stack[1:], args)
+	if err := e.inst.Call(e.stack[:]); err != nil {
 		if errors.Is(err, ErrNativeStack) {
 			e.nativeStack = true
 		}
@@ -223,7 +224,7 @@ func (e *eval) drive(promise jsValue) (jsValue, error) {
 }
 
 // try calls a function that returns a JavaScript value and reports a throw.
-func (e *eval) try(fn Function, args ...uint64) (jsValue, error) {
+func (e *eval) try(fn function, args ...uint64) (jsValue, error) {
 	v, err := e.call(fn, args...)
 	if err == nil && isException(v) {
 		return 0, e.throw(errThrown)

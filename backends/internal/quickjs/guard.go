@@ -19,7 +19,7 @@ type guards struct {
 	fuel, depth, stackPointer, stackLow, growRefused uint32 // globals
 	tick                                             uint32 // imported function
 	lowStack, bulkCopy, bulkFill, grow               uint32 // functions we add
-	softLimit, hardLimit                             int32  // addresses in the stack region
+	softLimit, hardLimit, top                        int32  // addresses in the stack region
 }
 
 // addFunctions defines the guards' own functions. They come before instrument,
@@ -33,7 +33,7 @@ func (g *guards) addFunctions(m *wasmbin.Module) {
 	// trap below the hard one.
 	var a wasmbin.Assembler
 	a.I32Const(1).GlobalSet(g.stackLow)
-	a.GlobalGet(g.stackPointer).I32Const(g.hardLimit).Op(wasmbin.OpI32LtU)
+	g.outside(&a, g.hardLimit)
 	a.If(wasmbin.BlockEmpty).Op(wasmbin.OpUnreachable).End().End()
 	g.lowStack = m.AddFunction(empty, wasmbin.Code{Body: clone(&a)})
 
@@ -106,6 +106,14 @@ func (g *guards) burn(a *wasmbin.Assembler) {
 	a.If(wasmbin.BlockEmpty).Call(g.tick).End()
 }
 
+// outside asks whether the stack pointer is below a limit or above the top. One
+// unsigned comparison does both, and a pointer that wrapped around below zero
+// does not look like a high one.
+func (g *guards) outside(a *wasmbin.Assembler, limit int32) {
+	a.GlobalGet(g.stackPointer).I32Const(limit).Op(wasmbin.OpI32Sub)
+	a.I32Const(g.top - limit).Op(wasmbin.OpI32GtU)
+}
+
 // instrument puts the guards into every body: fuel at each function entry and
 // loop head, depth around the body of each function that calls another, a check
 // of the stack pointer wherever it is set.
@@ -141,7 +149,7 @@ func (g *guards) instrument(m *wasmbin.Module) error {
 				g.burn(out)
 			case ins.Op == wasmbin.OpGlobalSet && ins.Index() == g.stackPointer:
 				out.Raw(ins.Raw)
-				out.GlobalGet(g.stackPointer).I32Const(g.softLimit).Op(wasmbin.OpI32LtU)
+				g.outside(out, g.softLimit)
 				out.If(wasmbin.BlockEmpty).Call(g.lowStack).End()
 			case ins.Op == wasmbin.OpMemoryCopy && !own:
 				out.Call(g.bulkCopy)

@@ -93,9 +93,18 @@ func (h *Host) end() {
 }
 
 // watch makes the end of ctx stop the guest at its next tick. The returned
-// function ends the watching.
-func (h *Host) watch(ctx context.Context) func() bool {
-	return context.AfterFunc(ctx, func() { h.stopFor(ctx.Err()) })
+// function ends the watching; afterwards ctx stops nothing any more.
+func (h *Host) watch(ctx context.Context) (end func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		h.stopFor(ctx.Err())
+		close(done)
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 // stopFor asks the guest to stop for the reason that a context ended.

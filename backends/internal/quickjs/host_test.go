@@ -19,14 +19,14 @@ import (
 type fakeInstance struct {
 	memory  []byte
 	globals [globalCount]uint64
-	call    func(fn Function, stack []uint64) error
+	call    func(stack []uint64) error
 }
 
-func (f *fakeInstance) Call(fn Function, stack []uint64) error {
+func (f *fakeInstance) Call(stack []uint64) error {
 	if f.call == nil {
 		return errors.New("no code")
 	}
-	return f.call(fn, stack)
+	return f.call(stack)
 }
 func (f *fakeInstance) Memory() []byte               { return f.memory }
 func (f *fakeInstance) Global(g Global) uint64       { return f.globals[g] }

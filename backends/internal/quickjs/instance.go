@@ -9,11 +9,11 @@ var ErrNativeStack = errors.New("quickjs: engine's own stack is used up")
 // Instance is one instantiated image, as an engine offers it. It belongs to one
 // isolate and is used by one goroutine at a time.
 type Instance interface {
-	// Call calls an export. Arguments are in stack from index 0, 32-bit values
-	// zero-extended; a result is written to stack[0]. An error means that the
-	// guest was stopped in the middle (a trap, or a host function that returned
-	// an error) and must not run again; its text is not used.
-	Call(fn Function, stack []uint64) error
+	// Call calls the export [InvokeExport] with the words of stack, of which
+	// there are [InvokeWords], and leaves its result in stack[0]. An error means
+	// that the guest was stopped in the middle (a trap, or a host function that
+	// returned an error) and must not run again; its text is not used.
+	Call(stack []uint64) error
 
 	// Memory is the guest's linear memory as it is now. The slice is valid until
 	// the next Call.
@@ -25,12 +25,22 @@ type Instance interface {
 	SetGlobal(g Global, v uint64)
 }
 
-// Function is an export that the driver calls.
-type Function int
+// InvokeExport is the one function that an image exports: the number of a
+// function of the engine's C API and its arguments, 64 bits each. One export and
+// not one for each function, since engines keep a native stack for each, which a
+// deep recursion makes large.
+const InvokeExport = "sandboxd.invoke"
 
-// The functions; names in [Function.Name].
+// InvokeWords is how many words [Instance.Call] takes: a number and arguments.
+const InvokeWords = 1 + maxArguments
+
+const maxArguments = 6
+
+// function is one of the engine's C API that the driver calls.
+type function uint64
+
 const (
-	fnInitialize Function = iota
+	fnInitialize function = iota
 	fnMalloc
 	fnFree
 	fnNewRuntime
@@ -85,17 +95,6 @@ func functionTable() [functionCount]signature {
 		fnPromiseState:      {"JS_PromiseState", "iI:i"},
 		fnPromiseResult:     {"JS_PromiseResult", "iI:I"},
 	}
-}
-
-// Functions are the export names in the order of [Function], for an engine to
-// look up once.
-func Functions() []string {
-	table := functionTable()
-	names := make([]string, len(table))
-	for i, s := range table {
-		names[i] = s.name
-	}
-	return names
 }
 
 // Global is a mutable global that the rewritten module exports.

@@ -3,6 +3,7 @@ package quickjs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
@@ -71,7 +72,7 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	}
 	g := guards{
 		stackPointer: 0, tick: imported[0],
-		softLimit: int32(l.StackLow + stackSoft), hardLimit: int32(l.StackLow + stackHard),
+		softLimit: int32(l.StackLow + stackSoft), hardLimit: int32(l.StackLow + stackHard), top: int32(l.StackTop),
 	}
 	for _, add := range []struct {
 		index *uint32
@@ -93,12 +94,13 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	if l.EmitEntry, err = m.AppendTableEntry(emit); err != nil {
 		return nil, nil, err
 	}
+	invoke := addInvoke(m)
 	if guarded {
 		if err := g.instrument(m); err != nil {
 			return nil, nil, err
 		}
 	}
-	return m, l, exportOnly(m, &g)
+	return m, l, exportOnly(m, &g, invoke)
 }
 
 // addEmit defines the C function behind the prelude's host.emit(op, text): a
@@ -193,20 +195,52 @@ func checkBuild(m *wasmbin.Module) error {
 	return errors.Join(errs...)
 }
 
-// exportOnly leaves what the driver uses: nothing else of the engine can be
-// called by mistake.
-func exportOnly(m *wasmbin.Module, g *guards) error {
-	keep := map[string]bool{MemoryExport: true}
-	for _, name := range Functions() {
-		keep[name] = true
+// addInvoke defines the function behind [InvokeExport]: it calls the function of
+// a number in [functionTable]. Which functions there are was checked before.
+func addInvoke(m *wasmbin.Module) uint32 {
+	table := functionTable()
+	var a wasmbin.Assembler
+	for range len(table) + 1 { // one block to leave for each case, and one for no case
+		a.Block(wasmbin.BlockEmpty)
 	}
-	exports := m.Exports[:0:0]
-	for _, e := range m.Exports {
-		if keep[e.Name] {
-			exports = append(exports, e)
+	cases := make([]uint32, len(table))
+	for i := range cases {
+		cases[i] = uint32(i)
+	}
+	a.LocalGet(0).BrTable(cases, uint32(len(table)))
+	for _, s := range table {
+		a.End()
+		t := funcType(s.shape)
+		for i, p := range t.Params {
+			a.LocalGet(uint32(1 + i))
+			if p == wasmbin.I32 {
+				a.Op(wasmbin.OpI32WrapI64)
+			}
 		}
+		index, _ := m.ExportedFunction(s.name)
+		a.Call(index)
+		if len(t.Results) == 0 {
+			a.I64Const(0)
+		} else if t.Results[0] == wasmbin.I32 {
+			a.Op(wasmbin.OpI64ExtendI32U)
+		}
+		a.Return()
 	}
-	m.Exports = exports
+	a.End().Op(wasmbin.OpUnreachable).End()
+	return m.AddFunction(funcType("i"+strings.Repeat("I", maxArguments)+":I"), wasmbin.Code{Body: clone(&a)})
+}
+
+// exportOnly leaves what the host uses: nothing else of the engine can be called
+// by mistake.
+func exportOnly(m *wasmbin.Module, g *guards, invoke uint32) error {
+	memory := slices.IndexFunc(m.Exports, func(e wasmbin.Export) bool { return e.Name == MemoryExport && e.Kind == wasmbin.ExternMemory })
+	if memory < 0 {
+		return fmt.Errorf("does not export its memory as %q", MemoryExport)
+	}
+	m.Exports = []wasmbin.Export{m.Exports[memory]}
+	if err := m.AddExport(InvokeExport, wasmbin.ExternFunction, invoke); err != nil {
+		return err
+	}
 	indexes := [globalCount]uint32{
 		GlobalFuel: g.fuel, GlobalDepth: g.depth, GlobalStackPointer: g.stackPointer,
 		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused,

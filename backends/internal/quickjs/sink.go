@@ -19,6 +19,7 @@ const (
 	opErrorStack   = 34
 	opErrorBrand   = 35 // the error is one that the engine throws when its stack is used up
 	opUnserial     = 36 // the result cannot be JSON; the text says what and where
+	opErrorClasses = 37 // names of the error's class and those it extends, a line each
 	opResult       = 64 // and one for each type of valueTypes
 )
 
@@ -55,7 +56,8 @@ type sink struct {
 type thrown struct {
 	name, message, stack string
 	engine               bool // opErrorBrand
-	line                 int  // in the script, where the host knows it better than the stack
+	classes              []string
+	line                 int // in the script, where the host knows it better than the stack
 }
 
 // emit takes one message. It answers 1, or 0 where the guest need not go on
@@ -83,7 +85,9 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 	case op == opErrorMessage:
 		s.thrown.message = bounded(text, spi.MaxErrorMessageBytes)
 	case op == opErrorStack:
-		s.thrown.stack = bounded(ownFrames(text), spi.MaxErrorStackBytes)
+		s.thrown.stack = bounded(ownFrames(cut(text, 4*spi.MaxErrorStackBytes)), spi.MaxErrorStackBytes)
+	case op == opErrorClasses:
+		s.thrown.classes = strings.Split(bounded(text, spi.MaxErrorNameBytes), "\n")
 	case op == opErrorBrand:
 		s.thrown.engine = true
 	case op == opUnserial:
@@ -101,7 +105,7 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 // line that does not fit is cut at a character, and no later one is kept.
 func (s *sink) log(level spi.Level, text []byte) uint64 {
 	room := s.maxLogs - s.logBytes - 1
-	if s.truncated || room < 0 {
+	if s.truncated || room < 0 || int64(len(s.logs)) >= maxLines(s.maxLogs) {
 		s.truncated = true
 		return 0
 	}
@@ -121,6 +125,10 @@ func (s *sink) log(level spi.Level, text []byte) uint64 {
 	}
 	return 1
 }
+
+// maxLines bounds the number of lines kept: an empty one costs its reader and us
+// more than the byte that it counts for.
+func maxLines(maxLogs int64) int64 { return 1024 + maxLogs/128 }
 
 // result takes the value, once. What is too large is not copied.
 func (s *sink) result(t spi.ValueType, text []byte) uint64 {

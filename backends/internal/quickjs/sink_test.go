@@ -190,7 +190,7 @@ func FuzzOutcomeDecode(f *testing.F) {
 		completed := h.sink.completed
 		// A guest whose exports answer anything, too.
 		calls := 0
-		inst.call = func(_ Function, stack []uint64) error {
+		inst.call = func(stack []uint64) error {
 			if calls++; calls > 50 {
 				return errStopped
 			}

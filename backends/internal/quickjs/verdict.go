@@ -31,10 +31,10 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 		out.Kind = spi.KindOutputTooLarge
 	case errors.Is(failure, errUnserializable):
 		out.Kind, out.Name, out.Message = spi.KindUnserializable, "TypeError", s.thrown.message
+	case refused: // also where it cost the guest a job, and it now waits in vain
+		out.Kind = spi.KindMemory
 	case errors.Is(failure, errDeadlock):
 		out.Kind = spi.KindDeadlock
-	case refused:
-		out.Kind = spi.KindMemory
 	case threw && s.thrown.engine && e.inst.Global(GlobalStackLow) != 0:
 		out.Kind = spi.KindStackOverflow
 	case syntax:
@@ -50,10 +50,13 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 	return out
 }
 
-// stackIsOver reports whether a guard of the stack was what trapped.
+// stackIsOver reports whether a guard of the stack was what trapped: the same
+// comparisons that the guards make.
 func (e *eval) stackIsOver() bool {
+	l := &e.img.layout
+	hard := l.StackLow + stackHard
 	return e.nativeStack || int32(e.inst.Global(GlobalDepth)) > MaxCallDepth ||
-		uint32(e.inst.Global(GlobalStackPointer)) < e.img.layout.StackLow+stackHard
+		uint32(e.inst.Global(GlobalStackPointer))-hard > l.StackTop-hard
 }
 
 // explain adds the limit that was reached and, where the host ended the eval,

@@ -19,6 +19,9 @@ const (
 	errnoNosys   = 52
 )
 
+// maxRandomBytes is the most that random_get fills at once.
+const maxRandomBytes = 64 << 10
+
 // Import is a host function that an image imports.
 type Import struct {
 	Module, Name string
@@ -113,6 +116,10 @@ func answer(module, name string) func(*Host, []uint64) error {
 		}
 	case "random_get":
 		return func(h *Host, stack []uint64) error {
+			if uint32(stack[1]) > maxRandomBytes { // nothing could stop us meanwhile
+				stack[0] = errnoInval
+				return nil
+			}
 			buf, ok := window(h.inst.Memory(), uint32(stack[0]), uint32(stack[1]))
 			if stack[0] = errnoFault; ok {
 				for i := range buf {
