@@ -1,7 +1,7 @@
 package archtest
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -25,11 +25,14 @@ type Problem struct {
 
 func (p Problem) String() string { return p.File + ": " + p.What + ": " + p.Rule }
 
-// Check reads the module whose root is fsys and returns every problem, in the
-// order of the files. Folders named testdata, hidden ones and other modules are
-// left out. The error is about reading and parsing only.
+// Check reads the module whose root is fsys and returns every problem, ordered
+// by file. Folders named testdata, hidden ones and other modules are left out.
+// The error is about reading and parsing only.
 func Check(fsys fs.FS, plan *Plan) ([]Problem, error) {
-	c := &checker{plan: plan, fsys: fsys, rows: map[string]*Row{}, usedVars: map[string]bool{}}
+	c := &checker{
+		plan: plan, fsys: fsys, fset: token.NewFileSet(),
+		rows: map[string]*Row{}, noRow: map[string]bool{}, units: map[unitKey]*unit{}, used: map[exception]bool{},
+	}
 	for i := range plan.Rows {
 		row := &plan.Rows[i]
 		if c.rows[row.Package] != nil {
@@ -40,76 +43,78 @@ func Check(fsys fs.FS, plan *Plan) ([]Problem, error) {
 	if err := fs.WalkDir(fsys, ".", c.visit); err != nil {
 		return nil, err
 	}
+	for _, u := range c.units {
+		c.unit(u)
+	}
 	c.unused()
+	slices.SortStableFunc(c.problems, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.What, b.What))
+	})
 	return c.problems, nil
 }
 
 type checker struct {
 	plan     *Plan
 	fsys     fs.FS
+	fset     *token.FileSet
 	rows     map[string]*Row
-	noRow    map[string]bool
-	usedVars map[string]bool
+	noRow    map[string]bool // folders that were reported for it
+	units    map[unitKey]*unit
+	used     map[exception]bool
 	problems []Problem
+}
+
+// exception is an entry of one of the plan's tables.
+type exception struct{ table, key string }
+
+const (
+	tableVars     = "Vars"
+	tableChanges  = "Changes"
+	tableTestOnly = "TestOnly"
+)
+
+// excepted reports whether a table has the key, and remembers that the entry is
+// of use.
+func (c *checker) excepted(table string, entries map[string]string, key string) bool {
+	c.used[exception{table, key}] = true
+	return entries[key] != ""
 }
 
 func (c *checker) report(file, what, rule string) {
 	c.problems = append(c.problems, Problem{file, what, rule})
 }
 
-func (c *checker) visit(name string, entry fs.DirEntry, err error) error {
-	if err != nil {
-		return err
-	}
-	if entry.IsDir() {
-		return c.enter(name)
-	}
-	switch path.Ext(name) {
-	case ".go":
-		source, err := fs.ReadFile(c.fsys, name)
-		if err != nil {
-			return err
-		}
-		c.length(name, source)
-		return c.file(name, source)
-	case ".js":
-		source, err := fs.ReadFile(c.fsys, name)
-		if err != nil {
-			return err
-		}
-		c.length(name, source)
-	}
-	return nil
-}
-
-// enter says whether a folder belongs to the module's code.
-func (c *checker) enter(name string) error {
-	if name == "." {
-		return nil
-	}
-	base := path.Base(name)
-	if base == "testdata" || base[0] == '.' || base[0] == '_' {
-		return fs.SkipDir
-	}
-	if _, err := fs.Stat(c.fsys, path.Join(name, "go.mod")); err == nil {
-		return fs.SkipDir
-	}
-	return nil
-}
-
-// file checks one Go file, whatever its build constraints.
+// file checks one Go file, whatever its build constraints, and keeps it for the
+// rules that need the whole package.
 func (c *checker) file(name string, source []byte) error {
-	fset := token.NewFileSet()
-	parsed, err := parser.ParseFile(fset, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(c.fset, name, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return fmt.Errorf("archtest: %w", err)
 	}
 	c.packageName(name, parsed)
 	c.imports(name, parsed)
-	if !strings.HasSuffix(name, "_test.go") {
-		c.declarations(name, parsed)
+	if isTest(name) {
+		return nil
 	}
+	key := unitKey{path.Dir(name), parsed.Name.Name}
+	if c.units[key] == nil {
+		c.units[key] = &unit{folder: key.folder}
+	}
+	c.units[key].files = append(c.units[key].files, sourceFile{name, parsed})
 	return nil
+}
+
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
+// unit checks what takes a whole package to see.
+func (c *checker) unit(u *unit) {
+	u.resolve(c.fset)
+	for _, f := range u.files {
+		c.declarations(u, f)
+		c.changes(u, f)
+		c.testOnly(u, f)
+		c.aliases(f)
+	}
 }
 
 // packageName refuses names that say nothing about what is inside.
@@ -120,31 +125,27 @@ func (c *checker) packageName(name string, file *ast.File) {
 	}
 }
 
-// length counts the lines of a file that people write.
-func (c *checker) length(name string, source []byte) {
-	lines := bytes.Count(source, []byte("\n"))
-	if _, ok := c.plan.LongFiles[name]; lines > MaxLines && !ok {
-		c.report(name, fmt.Sprintf("%d lines", lines), fmt.Sprintf("a file has at most %d lines; split it by concept", MaxLines))
-	} else if ok && lines <= MaxLines {
-		c.report(name, fmt.Sprintf("%d lines", lines), "no longer needs its place among the long files")
-	}
-}
-
 // unused reports exceptions that nothing needs any more.
 func (c *checker) unused() {
-	var names []string
-	for name := range c.plan.Vars {
-		if !c.usedVars[name] {
-			names = append(names, name)
+	report := func(file string) { c.report(file, "exception", "is for something that does not exist") }
+	for key := range c.plan.Vars {
+		if !c.used[exception{tableVars, key}] {
+			report(key)
+		}
+	}
+	for key := range c.plan.Changes {
+		if !c.used[exception{tableChanges, key}] {
+			report(key)
 		}
 	}
 	for name := range c.plan.LongFiles {
 		if _, err := fs.Stat(c.fsys, name); err != nil {
-			names = append(names, name)
+			report(name)
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		c.report(name, "exception", "is for something that does not exist")
+	for _, only := range c.plan.TestOnly {
+		if !c.used[exception{tableTestOnly, only.key()}] {
+			report(only.key())
+		}
 	}
 }

@@ -13,12 +13,8 @@ import (
 // no row can allow.
 func (c *checker) imports(name string, file *ast.File) {
 	pkg := path.Dir(name)
-	isTest := strings.HasSuffix(name, "_test.go")
 	row := c.rows[pkg]
 	if row == nil {
-		if c.noRow == nil {
-			c.noRow = map[string]bool{}
-		}
 		if !c.noRow[pkg] { // once for a package
 			c.noRow[pkg] = true
 			c.report(name, "package "+pkg, "has no row that says what it may import")
@@ -38,18 +34,36 @@ func (c *checker) imports(name string, file *ast.File) {
 			c.report(name, what, "unsafe code is in files named *_unsafe.go, where a review looks for it")
 			continue
 		}
-		if rule := c.banned(pkg, imported, isTest); rule != "" {
+		if rule := refusedForm(name, file, spec, imported); rule != "" {
+			c.report(name, what, rule)
+		}
+		if rule := c.banned(pkg, imported, isTest(name)); rule != "" {
 			c.report(name, what, rule)
 		} else if row != nil {
-			if rule := c.notInRow(row, imported, isTest); rule != "" {
+			if rule := c.notInRow(row, imported, isTest(name)); rule != "" {
 				c.report(name, what, rule)
 			}
 		}
 	}
 }
 
+// refusedForm says what is wrong with the name that an import is given, or "".
+func refusedForm(name string, file *ast.File, spec *ast.ImportSpec, imported string) string {
+	if spec.Name == nil || isTest(name) {
+		return ""
+	}
+	isCommand := file.Name.Name == "main" && matches("cmd/...", path.Dir(name))
+	switch {
+	case spec.Name.Name == ".":
+		return "no dot imports: a name says where it comes from"
+	case spec.Name.Name == "_" && imported != "embed" && !isCommand:
+		return "no blank imports but of embed, in a command's main package and in tests: nothing happens because a package is linked in"
+	}
+	return ""
+}
+
 // banned says which rule forbids an import whatever the rows say, or "".
-func (c *checker) banned(pkg, imported string, isTest bool) string {
+func (c *checker) banned(pkg, imported string, inTest bool) string {
 	for i := range c.plan.Never {
 		n := &c.plan.Never[i]
 		pattern := n.Import
@@ -57,7 +71,7 @@ func (c *checker) banned(pkg, imported string, isTest bool) string {
 			pattern = c.plan.Module + "/" + below
 		}
 		switch {
-		case isTest && !n.AndTests,
+		case inTest && !n.AndTests,
 			!matches(n.From, pkg),
 			!matches(pattern, imported),
 			imported == c.plan.Module+"/"+pkg, // a test outside its own package
@@ -70,12 +84,12 @@ func (c *checker) banned(pkg, imported string, isTest bool) string {
 }
 
 // notInRow says that the row does not list an import, or "".
-func (c *checker) notInRow(row *Row, imported string, isTest bool) string {
+func (c *checker) notInRow(row *Row, imported string, inTest bool) string {
 	own, ok := strings.CutPrefix(imported, c.plan.Module+"/")
 	switch {
 	case ok:
 		allowed := row.Own
-		if isTest {
+		if inTest {
 			allowed = slices.Concat(row.Own, row.TestOwn, []string{row.Package})
 		}
 		if !slices.Contains(allowed, own) {
@@ -84,7 +98,7 @@ func (c *checker) notInRow(row *Row, imported string, isTest bool) string {
 	case isStandard(imported):
 	default:
 		allowed := row.Modules
-		if isTest {
+		if inTest {
 			allowed = slices.Concat(row.Modules, row.TestModules, c.plan.Tests)
 		}
 		inModule := func(module string) bool { return matches(module+"/...", imported) }

@@ -10,10 +10,19 @@ type Plan struct {
 	Tests []string
 	// Never are imports that no row can allow.
 	Never []Never
+	// Modules are the folders that may be modules of their own, each with the
+	// reason. A folder need not exist yet.
+	Modules map[string]string
 	// Vars are the package-level variables that are no errors, embedded files,
 	// assertions or values that cannot change, by "file: name", each with the
 	// reason why it may stay.
 	Vars map[string]string
+	// Changes are the files that may assign to a package-level variable or take
+	// its address, by "file: name", or "file: package.name" for a variable of
+	// another package, each with the reason.
+	Changes map[string]string
+	// TestOnly are functions for tests alone.
+	TestOnly []TestOnly
 	// LongFiles are the files that may exceed MaxLines, each with the reason.
 	LongFiles map[string]string
 }
@@ -47,3 +56,13 @@ type Never struct {
 	// Because completes the sentence "… must not be imported: ".
 	Because string
 }
+
+// TestOnly is an exported function that only tests may name.
+type TestOnly struct {
+	// Package is the path below the module, Name the function.
+	Package, Name string
+	// Because completes the sentence "… may be used in tests only: ".
+	Because string
+}
+
+func (o TestOnly) key() string { return o.Package + ": " + o.Name }

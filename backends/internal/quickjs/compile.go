@@ -31,6 +31,17 @@ func (e *eval) compile(source string) (program, error) {
 		form, flags = formAsync, evalAsync
 	}
 	code, err := e.parse(source, flags, 1)
+	if errors.Is(err, errSyntax) && form == formAsync && !e.stoppedAtReturn() {
+		// The word may be a name, which it is allowed to be in a script. The
+		// first complaint stands if that does not help.
+		complaint := e.h.sink.thrown
+		if code, err = e.parse(source, 0, 1); err == nil {
+			return program{code, formScript}, nil
+		}
+		if errors.Is(err, errSyntax) && !e.stoppedAtReturn() {
+			e.h.sink.thrown = complaint
+		}
+	}
 	if errors.Is(err, errSyntax) && e.stoppedAtReturn() {
 		form = formBody
 		code, err = e.compileBody(source)
@@ -43,18 +54,20 @@ func (e *eval) compile(source string) (program, error) {
 // engine's; how it puts it was learnt at boot.
 func (e *eval) stoppedAtReturn() bool { return e.h.sink.thrown.message == e.img.handles.ReturnError }
 
+// compileBody makes a function of a script that returns. The wrapper is a method
+// of an object, after which only a comma or a brace can follow.
 func (e *eval) compileBody(source string) (jsValue, error) {
-	code, err := e.parse("\n(async function(){\n"+source+"\n})", 0, -1)
+	code, err := e.parse("\n({async script(){\n"+source+"\n}}).script", 0, -1)
 	switch {
 	case err == nil:
 		// A text that closes the wrapper and opens another function parses too.
-		// It cannot do so in a wrapper that is closed in another way.
+		// It cannot do so in a wrapper after which a statement has to follow.
 		_, err = e.parse("\nasync function script(){\n"+source+"\n}", 0, -1)
 		return code, err
 	case errors.Is(err, errSyntax) && e.h.sink.thrown.place().line > lineCount(source):
 		// The parser complains about the wrapper's end, which is not the user's.
 		// Is there a brace too many, or is something not closed?
-		_, err = e.parse("\n(async function(){{\n"+source+"\n})", 0, -1)
+		_, err = e.parse("\n({async script(){{\n"+source+"\n}}).script", 0, -1)
 		if err == nil {
 			last := strings.LastIndexByte(source, '}') // after it there can only be blanks
 			e.h.sink.thrown = thrown{name: "SyntaxError", message: "a closing brace too many", line: lineCount(source[:last+1])}
@@ -83,83 +96,4 @@ func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
 	}
 	_, err = e.call(fnFree, uint64(at))
 	return v, err
-}
-
-// place is a position in the script; the zero value is "unknown".
-type place struct{ line, column int }
-
-// place reads where the script failed from the first frame of the stack that
-// is the script's. The text is the guest's: numbers only, and within reason.
-func (t *thrown) place() place {
-	const most = 1 << 26
-	if t.line > 0 {
-		return place{line: t.line}
-	}
-	rest := t.stack
-	for {
-		_, after, ok := strings.Cut(rest, scriptName+":")
-		if !ok {
-			return place{}
-		}
-		rest = after
-		line, n := number(after)
-		if n == 0 || n >= len(after) || after[n] != ':' {
-			continue
-		}
-		column, k := number(after[n+1:])
-		if k == 0 || line < 1 || line > most || column < 1 || column > most {
-			continue
-		}
-		return place{line, column}
-	}
-}
-
-// number reads decimal digits, at most nine of them.
-func number(s string) (v, length int) {
-	for length < len(s) && length < 9 && s[length] >= '0' && s[length] <= '9' {
-		v = v*10 + int(s[length]-'0')
-		length++
-	}
-	return v, length
-}
-
-// lineEnd finds the first line end of JavaScript (ECMA-262, section 12.3):
-// where it starts, and where the next line does. Both are len(s) if there is none.
-func lineEnd(s string) (end, next int) {
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\n', c == '\r' && !strings.HasPrefix(s[i+1:], "\n"):
-			return i, i + 1
-		case c == '\r':
-			return i, i + 2
-		case c == 0xe2 && (strings.HasPrefix(s[i:], "\u2028") || strings.HasPrefix(s[i:], "\u2029")):
-			return i, i + 3
-		}
-	}
-	return len(s), len(s)
-}
-
-func lineCount(source string) int {
-	n := 1
-	for {
-		end, next := lineEnd(source)
-		if end == len(source) {
-			return n
-		}
-		n++
-		source = source[next:]
-	}
-}
-
-// lineOf is the text of a line, counted from 1, or nothing.
-func lineOf(source string, line int) string {
-	for ; line > 1; line-- {
-		end, next := lineEnd(source)
-		if end == len(source) {
-			return ""
-		}
-		source = source[next:]
-	}
-	end, _ := lineEnd(source)
-	return source[:end]
 }

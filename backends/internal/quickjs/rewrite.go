@@ -21,9 +21,10 @@ const (
 	stackReserve = 64 << 10
 	// stackHard is the part at the very end where the guest is stopped instead.
 	stackHard = 4 << 10
-	// stackSoft marks the last part: whoever overflows the stack has been there.
-	// No frame of a JavaScript function is larger (65,534 locals of 8 bytes).
-	stackSoft = 512<<10 + stackReserve
+	// stackSoft marks the last part: whoever overflows the stack has been there,
+	// since no frame of a JavaScript function is larger (65,534 each of locals,
+	// arguments and operands, 8 bytes each).
+	stackSoft = 1600<<10 + stackReserve
 	// MaxCallDepth bounds nested calls inside the guest. Much of QuickJS recurses
 	// with tiny shadow frames; without this bound such recursion would grow the
 	// engine's own stack, on the host.

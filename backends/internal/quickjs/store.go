@@ -14,7 +14,7 @@ import (
 
 // recipeFiles are what an image depends on besides its source.
 //
-//go:embed guard.go rewrite.go boot.go compile.go abi.go instance.go image.go prelude/*.js
+//go:embed guard.go rewrite.go boot.go compile.go place.go abi.go instance.go image.go prelude/*.js
 var recipeFiles embed.FS
 
 // Key names the image that [Build] would make of a source, without making it: a

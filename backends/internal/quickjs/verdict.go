@@ -17,7 +17,7 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 	threw := syntax || errors.Is(failure, errThrown)
 	if threw {
 		out.Name, out.Message, out.Stack = s.thrown.name, s.thrown.message, s.thrown.stack
-		if p := s.thrown.place(); p.line <= lineCount(source) {
+		if p := s.thrown.refined(source); p.line <= lineCount(source) {
 			out.Line, out.Column = p.line, p.column
 		}
 	}

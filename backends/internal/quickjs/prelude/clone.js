@@ -212,7 +212,7 @@ function cloneProperties(source, target, visit) {
     if (descriptor === undefined || !descriptor.enumerable) continue;
     setOwn(target, key, visit(hasOwn(descriptor, 'value') ? descriptor.value : source[key]));
   }
-  if (target.length < length && isArray(target)) target.length = length; // holes at the end
+  if (isArray(target) && target.length < length) target.length = length; // holes at the end
 }
 
 // transferBuffers checks the whole list before anything is detached.

@@ -148,8 +148,8 @@ const consoleMethods = {
     try {
       if (args.length > 0) text += ': ' + formatArguments(args);
       const stack = dataValue(new NativeError(), 'stack');
-      const first = typeof stack === 'string' ? stringIndexOf(stack, '\n') : -1;
-      if (first >= 0 && first < stack.length - 1) text += '\n' + stringSlice(stack, first + 1, stack.length - 1);
+      const frames = typeof stack === 'string' ? scriptFrames(cutText(stack, MAX_NESTED_STRING)) : '';
+      if (frames !== '') text += '\n' + stringSlice(frames, 0, frames.length - 1);
     } catch {
       text = 'Trace';
     }

@@ -219,11 +219,24 @@ function errorText(value, kind, className) {
   if (message !== '') text += (text === '' ? '' : ': ') + cutText(message, MAX_NESTED_STRING);
   const stack = dataValue(value, 'stack');
   if (typeof stack === 'string' && stack !== '') {
-    const frames = cutText(stack, MAX_NESTED_STRING);
+    const frames = scriptFrames(cutText(stack, MAX_NESTED_STRING));
     text = stringStartsWith(frames, ' ') ? text + '\n' + frames : stringStartsWith(frames, text) ? frames : text + '\n' + frames;
     while (text.length > 0 && charCodeAt(text, text.length - 1) === 10) text = stringSlice(text, 0, text.length - 1);
   } else {
     text = '[' + text + ']';
   }
   return text;
+}
+
+// scriptFrames leaves the prelude's own frames out of a stack, which is cut to a bounded text before.
+function scriptFrames(stack) {
+  if (stringIndexOf(stack, '(sandboxd:') < 0) return stack;
+  let kept = '';
+  for (let start = 0; start < stack.length;) {
+    const end = stringIndexOf(stack, '\n', start) + 1 || stack.length;
+    const line = stringSlice(stack, start, end);
+    if (stringIndexOf(line, '(sandboxd:') < 0) kept += line;
+    start = end;
+  }
+  return kept;
 }

@@ -2,6 +2,7 @@
 // Guards against scripts whose getters, toJSON methods and error classes run while the host listens.
 
 const NativePromise = Promise;
+const ErrorPrototype = Error.prototype;
 const RangeErrorPrototype = RangeError.prototype;
 
 // Messages beyond those of the console and the timers; the host has the same numbers.
@@ -10,6 +11,7 @@ OP.ERROR_MESSAGE = 33;
 OP.ERROR_STACK = 34;
 OP.ERROR_BRAND = 35;
 OP.UNSERIALIZABLE = 36;
+OP.ERROR_CLASSES = 37;
 OP.RESULT = 64;
 
 const VALUE_TYPES = {
@@ -124,9 +126,23 @@ function fail(reason) {
     return;
   }
   if (inChain(reason, RangeErrorPrototype)) emit(OP.ERROR_BRAND, '');
+  emit(OP.ERROR_CLASSES, classesOf(reason));
   emit(OP.ERROR_NAME, errorPart(reason, 'name'));
   emit(OP.ERROR_MESSAGE, errorPart(reason, 'message'));
   emit(OP.ERROR_STACK, errorPart(reason, 'stack'));
+}
+
+// classesOf names an error's own classes, whose constructors stand first in its stack.
+function classesOf(error) {
+  let names = '';
+  for (let i = 0; i < 8 && !isProxy(error); i++) {
+    error = getPrototypeOf(error);
+    if (error === null || error === ErrorPrototype) break;
+    const constructor = dataValue(error, 'constructor');
+    const name = typeof constructor === 'function' && !isProxy(constructor) ? dataValue(constructor, 'name') : undefined;
+    if (typeof name === 'string') names += name + '\n';
+  }
+  return names;
 }
 
 function errorPart(error, key) {
