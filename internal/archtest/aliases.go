@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,4 +61,14 @@ func importPath(file *ast.File, name string) string {
 		}
 	}
 	return guess
+}
+
+// guessName is how a package is most likely called: the last element of its
+// path that is no version.
+func guessName(imported string) string {
+	name := path.Base(imported)
+	if rest, ok := strings.CutPrefix(name, "v"); ok && rest != "" && strings.Trim(rest, "0123456789") == "" {
+		name = path.Base(path.Dir(imported))
+	}
+	return name
 }

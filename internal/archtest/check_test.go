@@ -19,9 +19,12 @@ func small() *archtest.Plan {
 		Rows: []archtest.Row{
 			{Package: ".", Own: []string{"a", "b"}},
 			{Package: "a", Own: []string{"b", "c"}, Modules: []string{"example.org/json"}, TestOwn: []string{"d"}, TestModules: []string{"example.org/engine"}},
-			{Package: "b"}, {Package: "c"}, {Package: "d"},
+			{Package: "b"}, {Package: "c"}, {Package: "d"}, {Package: "cmd/x", Own: []string{"a", "b"}},
 		},
-		Tests: []string{"example.org/assert"},
+		Tests:    []string{"example.org/assert"},
+		Modules:  map[string]string{"other": "an example", "later": "may come"},
+		TestOnly: []archtest.TestOnly{{Package: "b", Name: "Unguarded", Because: "it guards nothing"}},
+		Changes:  map[string]string{"a/counts.go: table": "counted under a lock"},
 		Never: []archtest.Never{
 			{From: "a", Import: "~/c/...", Because: "a stands without c"},
 			{From: "b", Import: "net/http/...", AndTests: true, Because: "b reaches no network"},
@@ -36,16 +39,21 @@ func small() *archtest.Plan {
 func clean() map[string]string {
 	return map[string]string{
 		"go.mod":            "module example.com/house",
-		"root.go":           "package house; import _ \"example.com/house/a\"",
-		"a/a.go":            "package a; import (_ \"fmt\"; _ \"example.com/house/b\"; _ \"example.org/json/text\")",
-		"a/a_test.go":       "package a_test; import (_ \"example.com/house/a\"; _ \"example.com/house/d\"; _ \"example.org/engine\"; _ \"example.org/assert/x\")",
+		"root.go":           "package house; import \"example.com/house/a\"",
+		"a/a.go":            "package a; import (\"fmt\"; \"example.com/house/b\"; \"example.org/json/text\")",
+		"a/a_test.go":       "package a_test; import (\"example.com/house/a\"; \"example.com/house/d\"; \"example.org/engine\"; \"example.org/assert/x\")",
 		"a/table.go":        "package a; var table = [2]int{1, 2}",
+		"a/counts.go":       "package a; func f() { table[0]++ }",
 		"a/long.go":         "package a\n" + strings.Repeat("\n", archtest.MaxLines),
-		"a/fast_unsafe.go":  "package a; import _ \"unsafe\"",
+		"a/fast_unsafe.go":  "package a; import \"unsafe\"",
 		"a/testdata/bad.go": "package util; func init() {}",
-		"b/b.go":            "package b; import (\"errors\"; \"io\"; \"regexp\"; \"time\"); var ErrX = errors.New(\"b: x\"); var (errY = errors.New(\"b: y\"); word = regexp.MustCompile(\"w\"); zero = time.Date(1, 1, 1, 1, 1, 1, 1, time.UTC)); var _ io.Reader = nil",
+		"b/b.go":            "package b; import (\"errors\"; \"io\"; \"regexp\"; \"time\"); var ErrX = errors.New(\"b: x\"); var (errY = errors.New(\"b: y\"); word = regexp.MustCompile(\"w\"); zero = time.Date(1, 1, 1, 1, 1, 1, 1, time.UTC)); var _ io.Reader = (*T)(nil); var _ io.Reader = T{}; var _ io.Reader = (F)(nil); type T struct{}; type F func()",
+		"b/build.go":        "package b; func Unguarded() {}",
+		"b/build_test.go":   "package b; func f() { Unguarded() }",
 		"b/embed.go":        "package b\n\nimport _ \"embed\"\n\n//go:embed x.txt\nvar text string\n",
-		"b/b_test.go":       "package b; var shared = map[string]int{}; func init() { shared[\"x\"] = 1 }",
+		"b/b_test.go":       "package b; import . \"strings\"; import _ \"fmt\"; var shared = map[string]int{}; func init() { shared[\"x\"] = 1 }",
+		"a/testdata/c.c":    "int f();",
+		"cmd/x/main.go":     "package main; import _ \"example.com/house/a\"",
 		"b/x.js":            strings.Repeat("\n", archtest.MaxLines),
 		"other/go.mod":      "module example.com/other",
 		"other/o.go":        "package common; import \"C\"",
@@ -68,23 +76,23 @@ func TestEachBrokenRuleIsNamedWithItsFile(t *testing.T) {
 		want         []string // parts of the one problem; none for none
 	}{
 		"package without a row":      {"e/e.go", "package e", []string{"e/e.go: ", "package e", "has no row"}},
-		"own package":                {"b/bad.go", `package b; import _ "example.com/house/d"`, []string{"b/bad.go: ", `"example.com/house/d"`, "of this module only []"}},
-		"own package for tests only": {"a/bad.go", `package a; import _ "example.com/house/d"`, []string{"a/bad.go: ", `"example.com/house/d"`, "only [b c]"}},
-		"itself, outside a test":     {"a/bad.go", `package a; import _ "example.com/house/a"`, []string{"a/bad.go: ", `"example.com/house/a"`}},
-		"other module":               {"a/bad.go", `package a; import _ "example.org/yaml"`, []string{"a/bad.go: ", `"example.org/yaml"`, "of other modules only [example.org/json]"}},
-		"module with a longer name":  {"a/bad.go", `package a; import _ "example.org/jsonx"`, []string{"a/bad.go: ", `"example.org/jsonx"`}},
-		"module for tests only":      {"a/bad.go", `package a; import _ "example.org/assert"`, []string{"a/bad.go: ", `"example.org/assert"`}},
-		"in a test":                  {"b/bad_test.go", `package b_test; import _ "example.org/yaml"`, []string{"b/bad_test.go: ", `"example.org/yaml"`}},
-		"never, though in the row":   {"a/bad.go", `package a; import _ "example.com/house/c"`, []string{"a/bad.go: ", `"example.com/house/c"`, "a stands without c"}},
-		"never, but tests may":       {"a/good_test.go", `package a; import _ "example.com/house/c"`, nil},
-		"never of the standard":      {"b/bad.go", `package b; import _ "net/http/httptest"`, []string{"b/bad.go: ", `"net/http/httptest"`, "b reaches no network"}},
-		"never, in tests too":        {"b/bad_test.go", `package b; import _ "net/http"`, []string{"b/bad_test.go: ", `"net/http"`, "b reaches no network"}},
-		"engine in a test":           {"c/bad_test.go", `package c; import _ "example.org/engine/api"`, []string{"c/bad_test.go: ", `"example.org/engine/api"`, "engines are large"}},
-		"for another system":         {"b/bad_plan9.go", "//go:build plan9 && never\n\npackage b\n\nimport _ \"example.com/house/d\"", []string{"b/bad_plan9.go: ", `"example.com/house/d"`}},
-		"ignored by the build":       {"b/bad.go", "//go:build ignore\n\npackage main\n\nimport _ \"example.com/house/d\"", []string{"b/bad.go: ", `"example.com/house/d"`}},
+		"own package":                {"b/bad.go", `package b; import "example.com/house/d"`, []string{"b/bad.go: ", `"example.com/house/d"`, "of this module only []"}},
+		"own package for tests only": {"a/bad.go", `package a; import "example.com/house/d"`, []string{"a/bad.go: ", `"example.com/house/d"`, "only [b c]"}},
+		"itself, outside a test":     {"a/bad.go", `package a; import "example.com/house/a"`, []string{"a/bad.go: ", `"example.com/house/a"`}},
+		"other module":               {"a/bad.go", `package a; import "example.org/yaml"`, []string{"a/bad.go: ", `"example.org/yaml"`, "of other modules only [example.org/json]"}},
+		"module with a longer name":  {"a/bad.go", `package a; import "example.org/jsonx"`, []string{"a/bad.go: ", `"example.org/jsonx"`}},
+		"module for tests only":      {"a/bad.go", `package a; import "example.org/assert"`, []string{"a/bad.go: ", `"example.org/assert"`}},
+		"in a test":                  {"b/bad_test.go", `package b_test; import "example.org/yaml"`, []string{"b/bad_test.go: ", `"example.org/yaml"`}},
+		"never, though in the row":   {"a/bad.go", `package a; import "example.com/house/c"`, []string{"a/bad.go: ", `"example.com/house/c"`, "a stands without c"}},
+		"never, but tests may":       {"a/good_test.go", `package a; import "example.com/house/c"`, nil},
+		"never of the standard":      {"b/bad.go", `package b; import "net/http/httptest"`, []string{"b/bad.go: ", `"net/http/httptest"`, "b reaches no network"}},
+		"never, in tests too":        {"b/bad_test.go", `package b; import "net/http"`, []string{"b/bad_test.go: ", `"net/http"`, "b reaches no network"}},
+		"engine in a test":           {"c/bad_test.go", `package c; import "example.org/engine/api"`, []string{"c/bad_test.go: ", `"example.org/engine/api"`, "engines are large"}},
+		"for another system":         {"b/bad_plan9.go", "//go:build plan9 && never\n\npackage b\n\nimport \"example.com/house/d\"", []string{"b/bad_plan9.go: ", `"example.com/house/d"`}},
+		"ignored by the build":       {"b/bad.go", "//go:build ignore\n\npackage main\n\nimport \"example.com/house/d\"", []string{"b/bad.go: ", `"example.com/house/d"`}},
 		"cgo":                        {"b/bad.go", `package b; import "C"`, []string{"b/bad.go: ", `"C"`, "no cgo"}},
-		"unsafe":                     {"b/bad.go", `package b; import _ "unsafe"`, []string{"b/bad.go: ", `"unsafe"`, "*_unsafe.go"}},
-		"unsafe in a test":           {"b/bad_test.go", `package b; import _ "unsafe"`, []string{"b/bad_test.go: ", `"unsafe"`}},
+		"unsafe":                     {"b/bad.go", `package b; import "unsafe"`, []string{"b/bad.go: ", `"unsafe"`, "*_unsafe.go"}},
+		"unsafe in a test":           {"b/bad_test.go", `package b; import "unsafe"`, []string{"b/bad_test.go: ", `"unsafe"`}},
 		"init":                       {"b/bad.go", "package b; func init() {}", []string{"b/bad.go: ", "func init"}},
 		"method called init":         {"b/good.go", "package b; type T int; func (T) init() {}", nil},
 		"map":                        {"b/bad.go", "package b; var cache = map[string]int{}", []string{"b/bad.go: ", "var cache"}},
@@ -102,21 +110,28 @@ func TestEachBrokenRuleIsNamedWithItsFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			problems, err := archtest.Check(tree(map[string]string{c.file: c.source}), small())
-			require.NoError(t, err)
-			if c.want == nil {
-				require.Empty(t, problems)
-				return
-			}
-			require.NotEmpty(t, problems)
-			text := problems[0].String()
-			for _, part := range c.want {
-				assert.Contains(t, text, part)
-			}
-			for _, p := range problems[1:] { // "var a, count" gives two
-				assert.Equal(t, problems[0].File, p.File)
-			}
+			requireProblem(t, c.file, c.source, c.want)
 		})
+	}
+}
+
+// requireProblem puts one file into the clean tree and demands a problem whose
+// text has these parts, and none in other files; or no problem at all.
+func requireProblem(t *testing.T, file, source string, want []string) {
+	t.Helper()
+	problems, err := archtest.Check(tree(map[string]string{file: source}), small())
+	require.NoError(t, err)
+	if want == nil {
+		require.Empty(t, problems)
+		return
+	}
+	require.NotEmpty(t, problems)
+	text := problems[0].String()
+	for _, part := range want {
+		assert.Contains(t, text, part)
+	}
+	for _, p := range problems[1:] { // "var a, count" gives two
+		assert.Equal(t, problems[0].File, p.File)
 	}
 }
 
@@ -151,6 +166,26 @@ func TestTheHouseRefusesWhatItMustNeverImport(t *testing.T) {
 		{"sandbox", "x_test.go", module + "backends/wazero"},
 		{"sandbox", "x_test.go", "github.com/tetratelabs/wazero"},
 		{"sandbox", "x.go", "net/http"},
+		{"sandbox", "x.go", "net"},
+		{"sandbox", "x.go", "os"},
+		{"sandbox", "x.go", "os/exec"},
+		{"sandbox", "x.go", "plugin"},
+		{"sandbox", "x.go", "expvar"},
+		{"sandbox", "x.go", "net/rpc"},
+		{"sandbox", "x.go", "syscall"},
+		{"sandbox", "x_unsafe.go", "unsafe"},
+		{"taint", "x.go", "net/url"},
+		{"taint", "x.go", "os/exec"},
+		{"taint", "x.go", "syscall/js"},
+		{"taint", "x_unsafe.go", "unsafe"},
+		{"spi", "x.go", "net/http/httptest"},
+		{"spi", "x.go", "os/signal"},
+		{"spi", "x.go", "testing"},
+		{"spi", "x.go", "log"},
+		{"spi", "x_test.go", "plugin"},
+		{"spi", "x_unsafe.go", "unsafe"},
+		{"cmd/sandboxd/command", "x.go", "net/http/pprof"},
+		{"backends/wazero", "x_test.go", "expvar"},
 		{"backends/wazero", "x.go", module + "backends/wasmtime"},
 		{"backends/wazero", "x_test.go", module + "backends/process"},
 		{"backends/wazero", "x.go", module + "sandbox"},
@@ -168,9 +203,9 @@ func TestTheHouseRefusesWhatItMustNeverImport(t *testing.T) {
 	} {
 		name := c.pkg + "/" + c.file
 		plan := archtest.House()
-		plan.Vars, plan.LongFiles = nil, nil // of files that this tree has not got
+		plan.Vars, plan.LongFiles, plan.TestOnly = nil, nil, nil // of files that this tree has not got
 		problems, err := archtest.Check(fstest.MapFS{
-			name: {Data: fmt.Appendf(nil, "package x; import _ %q", c.imported)},
+			name: {Data: fmt.Appendf(nil, "package x; import %q", c.imported)},
 		}, plan)
 		require.NoError(t, err)
 		if assert.Len(t, problems, 1, "%s with %s", name, c.imported) {

@@ -25,6 +25,13 @@ func House() *Plan {
 		Rows:   rows(),
 		Tests:  []string{testify, goleak},
 		Never:  never(),
+		Modules: map[string]string{
+			"bench":            "compares with modules that this one must not require",
+			"examples/backend": "shows that a backend needs nothing but the public packages",
+		},
+		TestOnly: []TestOnly{
+			{"backends/internal/quickjs", "BuildWithoutGuardsForMeasuring", "nothing stops a script in such an image"},
+		},
 		Vars: map[string]string{
 			"cmd/sandboxd/main.go: version":                              "set by the linker",
 			"cmd/sandboxd/command/values.go: units":                      "a table, only read",
@@ -117,33 +124,4 @@ func rows() []Row {
 		},
 		{Package: "internal/saboteur", Own: []string{"spi"}, TestOwn: []string{"sandbox", "spi/conformance", "spi/spitest"}},
 	}
-}
-
-func never() []Never {
-	const size = "an engine in a public package's tests is fetched by everybody who imports the package"
-	engineHomes := []string{"backends/...", "cmd/sandboxd/...", "internal/integration/..."}
-	bans := []Never{
-		{From: "spi", Import: "~/...", Because: "the contract stands on the standard library alone"},
-		{From: "taint", Import: "~/...", AndTests: true, Because: "everything else stands on the label"},
-		{From: "backends/internal/wasmbin", Import: "~/...", AndTests: true, Because: "it knows the binary format and nothing else"},
-		{From: "backends/internal/quickjs", Import: wazero + "/...", AndTests: true, Because: "it drives any engine through its own interface"},
-		{From: "backends/internal/quickjs", Import: wasmtime + "/...", AndTests: true, Because: "it drives any engine through its own interface"},
-		{From: "sandbox", Import: "net/http/...", Because: "an embedded sandbox reaches no network"},
-		{From: "...", Import: "~/backends/...", Except: engineHomes, AndTests: true, Because: size},
-		{From: "...", Import: "~/cmd/sandboxd/internal/...", Except: []string{"cmd/sandboxd/..."}, AndTests: true, Because: "it is the command's own"},
-		{From: "...", Import: "~/internal/...", AndTests: true, Because: "tests of the whole are imported by nobody"},
-	}
-	for _, engine := range []string{wazero, wasmtime, qjs} {
-		bans = append(bans, Never{From: "...", Import: engine + "/...", Except: engineHomes, AndTests: true, Because: size})
-	}
-	for _, above := range []string{"sandbox", "taint", "tools", "egress", "safety", "llm", "agent", "cmd"} {
-		bans = append(bans, Never{From: "backends/...", Import: "~/" + above + "/...", Because: "an engine knows the contract and nothing of policy"})
-	}
-	for _, backend := range []string{"wazero", "wasmtime", "process", "qjs"} {
-		bans = append(bans, Never{
-			From: "backends/...", Import: "~/backends/" + backend + "/...", Except: []string{"backends/" + backend + "/..."},
-			AndTests: true, Because: "backends do not know each other",
-		})
-	}
-	return bans
 }

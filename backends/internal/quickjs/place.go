@@ -84,7 +84,10 @@ func (t *thrown) refined(source string) place {
 	if at == nil {
 		return place{}
 	}
-	return placeOf(source, start+at[0])
+	if q := placeOf(source, start+at[0]); q.line != p.line {
+		return q
+	}
+	return p
 }
 
 // lineEnd finds the first line end of JavaScript (ECMA-262, section 12.3):

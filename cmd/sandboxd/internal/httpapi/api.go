@@ -30,8 +30,11 @@ type Options struct {
 	MaxTimeout time.Duration
 	// MaxSourceBytes and MaxInputBytes are the ceilings of script and input.
 	MaxSourceBytes, MaxInputBytes int64
-	// MaxConcurrent evals run at once, MaxQueue more may wait or be read.
+	// MaxConcurrent evals run at once, MaxQueue more may wait.
 	MaxConcurrent, MaxQueue int
+	// MaxQueueBytes is what requests and results may hold together. At least
+	// twice MaxBodyBytes: a buffer that grows is there twice for a moment.
+	MaxQueueBytes int64
 	// QueueTimeout is how long an eval may wait for its turn.
 	QueueTimeout time.Duration
 	// Hosts that a request may be for; nil means any.
@@ -46,17 +49,34 @@ const bodySlack = 64 << 10
 // MaxBodyBytes is the largest body that POST /v1/eval reads.
 func (o *Options) MaxBodyBytes() int64 { return 6*o.MaxSourceBytes + o.MaxInputBytes + bodySlack }
 
+// MinQueueBytes is the smallest MaxQueueBytes: the largest body needs it.
+func (o *Options) MinQueueBytes() int64 { return 2 * (o.MaxBodyBytes() + 1) }
+
+// Bodies are read by many at once: who is slow keeps nobody from a place.
+const (
+	minReaders      = 1024
+	readersPerPlace = 4
+)
+
 // API is the handler of the whole HTTP API.
 type API struct {
 	opts    Options
 	decoder decoder
 	handler http.Handler
 
-	places *semaphore.Weighted // running, waiting or being read
-	turns  *semaphore.Weighted // running
+	readers  *semaphore.Weighted // being read
+	bytes    budget              // of all that are being read, waiting, running or answered
+	places   *semaphore.Weighted // running or waiting
+	decoders *semaphore.Weighted // being decoded
+	turns    *semaphore.Weighted // running
 
 	ready      chan struct{}        // closed by Ready
 	evaluators map[string]Evaluator // written before ready is closed
+
+	// hope ends when the API can no longer become ready. The cause is the
+	// problem that everybody who waits for it gets.
+	hope    context.Context
+	abandon context.CancelCauseFunc
 
 	mu      sync.Mutex
 	isReady bool // guarded by mu
@@ -68,11 +88,19 @@ func New(opts Options) (*API, error) {
 	if len(opts.Backends) == 0 || opts.MaxConcurrent < 1 || opts.MaxQueue < 0 || opts.Logger == nil {
 		return nil, errors.New("httpapi: Options need at least one backend, MaxConcurrent of 1 or more, MaxQueue of 0 or more and a Logger")
 	}
+	if least := opts.MinQueueBytes(); opts.MaxQueueBytes < least {
+		return nil, fmt.Errorf("httpapi: Options.MaxQueueBytes is %d; allowed is %d or more", opts.MaxQueueBytes, least)
+	}
+	places := int64(opts.MaxConcurrent) + int64(opts.MaxQueue)
 	a := &API{
 		opts: opts, decoder: newDecoder(&opts), ready: make(chan struct{}),
-		places: semaphore.NewWeighted(int64(opts.MaxConcurrent) + int64(opts.MaxQueue)),
-		turns:  semaphore.NewWeighted(int64(opts.MaxConcurrent)),
+		readers:  semaphore.NewWeighted(max(minReaders, readersPerPlace*places)),
+		bytes:    budget{free: opts.MaxQueueBytes},
+		places:   semaphore.NewWeighted(places),
+		decoders: semaphore.NewWeighted(int64(opts.MaxConcurrent)),
+		turns:    semaphore.NewWeighted(int64(opts.MaxConcurrent)),
 	}
+	a.hope, a.abandon = context.WithCancelCause(context.Background())
 	mux := http.NewServeMux()
 	if err := a.register(mux); err != nil {
 		return nil, fmt.Errorf("httpapi: the description cannot be written: %w", err)
@@ -97,27 +125,57 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Ready lets evals begin. evaluators has one entry per described backend. Only
-// the first call counts.
+// the first call counts, and none after Failed or Closing.
 func (a *API) Ready(evaluators map[string]Evaluator) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.isReady {
+	if !a.isReady && a.hope.Err() == nil {
 		a.evaluators, a.isReady = evaluators, true
 		close(a.ready)
 	}
 }
 
-// Closing refuses further evals; those that have been accepted go on.
+// Failed says that Ready will not come: evals that wait for it are answered at
+// once, and all others.
+func (a *API) Failed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.isReady {
+		a.abandon(unavailable("the backend did not start"))
+	}
+}
+
+// Closing refuses further evals; those that have been accepted go on, unless
+// they wait for Ready.
 func (a *API) Closing() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closing = true
+	if !a.isReady {
+		a.abandon(unavailable("the server is stopping"))
+	}
 }
 
-func (a *API) state() (ready, closing bool) {
+// state says whether evals can run, and why no more of them are accepted.
+func (a *API) state() (ready bool, refusal *problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.isReady, a.closing
+	switch {
+	case a.hope.Err() != nil:
+		return false, a.hopeless()
+	case a.closing:
+		return a.isReady, unavailable("the server is stopping")
+	}
+	return a.isReady, nil
+}
+
+// hopeless is why the API does not become ready, once hope has ended.
+func (a *API) hopeless() *problem {
+	var p *problem
+	if errors.As(context.Cause(a.hope), &p) {
+		return p
+	}
+	return unavailable("the server is stopping")
 }
 
 func (a *API) healthz(context.Context, *struct{}) (*answer, error) {
@@ -125,9 +183,9 @@ func (a *API) healthz(context.Context, *struct{}) (*answer, error) {
 }
 
 func (a *API) readyz(context.Context, *struct{}) (*answer, error) {
-	switch ready, closing := a.state(); {
-	case closing:
-		return nil, unavailable("the server is stopping")
+	switch ready, refusal := a.state(); {
+	case refusal != nil:
+		return nil, refusal
 	case !ready:
 		return nil, unavailable("the backend is starting")
 	}

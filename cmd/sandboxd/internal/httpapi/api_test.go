@@ -46,7 +46,7 @@ func options(log io.Writer) httpapi.Options {
 	return httpapi.Options{
 		Version: "1.2.3", Backends: []spi.Descriptor{stub.Describe()},
 		MaxTimeout: 30 * time.Second, MaxSourceBytes: 1 << 10, MaxInputBytes: 4 << 10,
-		MaxConcurrent: 2, MaxQueue: 128, QueueTimeout: 30 * time.Second,
+		MaxConcurrent: 2, MaxQueue: 128, MaxQueueBytes: 64 << 20, QueueTimeout: 30 * time.Second,
 		Hosts: httpapi.NewHosts("box.example"), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}
 }

@@ -51,7 +51,7 @@ func limitRanges(backends []spi.Descriptor) []limitRange {
 	}
 }
 
-// decoder reads the body of an eval. It knows each member by name instead of
+// decoder reads the body of an eval; the input stays a part of it. It knows each member by name instead of
 // decoding into a struct, because messages of a decoder can repeat values.
 type decoder struct {
 	backends []string // the default one first
@@ -124,8 +124,8 @@ func (d *decoder) decodeLimits(raw json.RawMessage, l *sandbox.Limits, faults *f
 			continue
 		}
 		f := &d.limits[i]
-		v, err := strconv.ParseInt(string(members[name]), 10, 64)
-		if err != nil || v < f.min || v > f.max {
+		v, ok := integer(members[name])
+		if !ok || v < f.min || v > f.max {
 			faults.add("limits."+name, fmt.Sprintf("must be a whole number from %d to %d", f.min, f.max))
 			continue
 		}
@@ -157,12 +157,6 @@ func sanitise(name string) string {
 	return quoted
 }
 
-func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
-	var m map[string]json.RawMessage
-	err := json.Unmarshal(raw, &m)
-	return m, err == nil && m != nil
-}
-
 func text(raw json.RawMessage, s *string, field string, faults *faultList) bool {
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, s) != nil || !utf8.ValidString(*s) {
 		faults.add(field, "must be a string")
@@ -185,8 +179,10 @@ func languages() []string { return []string{sandbox.LanguageAuto, string(spi.Jav
 func instant(raw json.RawMessage, field string, faults *faultList) time.Time {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		// The zero time would say "not given"; the sandbox checks the range.
-		if t, err := time.Parse(time.RFC3339Nano, s); err == nil && !t.IsZero() {
+		// UnmarshalText is strict where time.Parse takes more than RFC 3339. The
+		// zero time would say "not given"; the sandbox checks the range.
+		var t time.Time
+		if err := t.UnmarshalText([]byte(s)); err == nil && !t.IsZero() {
 			return t
 		}
 	}

@@ -22,11 +22,16 @@
 //
 // At most Options.MaxConcurrent evals run at once; the others wait in order of
 // arrival, at most Options.MaxQueue of them and for at most
-// Options.QueueTimeout. Who finds no place gets 503 with Retry-After. A client
-// that disconnects ends its eval.
+// Options.QueueTimeout. Who finds no place gets 503 with Retry-After. A place is
+// for who has sent the whole body; more may be sending, for about ten seconds. A
+// client that disconnects ends its eval, unless it has sent more bytes after the
+// request, behind which net/http does not see the end of the connection.
 //
 // # Limits
 //
 // A body may have [Options.MaxBodyBytes]: six times the script's ceiling (JSON
 // can need six bytes for one), the input's ceiling and 64 KiB for the rest.
+// Bodies that are read, evals that wait or run and answers that are sent may
+// hold Options.MaxQueueBytes together. Not counted are what decoding needs and
+// what running evals make, both for at most Options.MaxConcurrent at once.
 package httpapi

@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -16,40 +14,34 @@ import (
 	"github.com/loom-sandbox/sandboxd/sandbox"
 )
 
-// evalInput is what huma reads of an eval.
-type evalInput struct {
-	RawBody []byte // huma uses the bytes again once eval has returned
-	unread  error  // why RawBody is not the whole body
-}
+// evalInput is what huma hands on of an eval: nothing of its own, as it would
+// keep a copy of the body until the answer is written.
+type evalInput struct{ upload *upload }
 
 // Resolve implements huma.Resolver.
 func (in *evalInput) Resolve(ctx huma.Context) []error {
-	in.unread = ctx.BodyReader().(*upload).err
+	in.upload = ctx.BodyReader().(*upload)
 	return nil
 }
 
-// upload is a body that ends where it cannot be read on, and keeps why: huma
-// would answer that, and a body of just its limit, in its own words.
+// upload is a body that has been read, in the place of the request's own.
 type upload struct {
-	io.Closer
-	r   io.Reader
-	err error
+	io.ReadCloser
+	text []byte
+	hold *hold
 }
 
-func (u *upload) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
-	if err != nil && err != io.EOF {
-		u.err, err = err, io.EOF
-	}
-	return n, err
-}
-
-// admit finds an eval a place before huma reads its body, and refuses what huma
-// would read regardless or refuse in its own words.
+// admit reads the body of an eval and finds it a place, before huma begins: huma
+// would read regardless, and refuse in its own words.
 func (a *API) admit(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
-	if _, closing := a.state(); closing {
-		unavailable("the server is stopping").write(w)
+	h := &hold{budget: &a.bytes}
+	defer h.settle(0)
+	text, p := a.receive(w, r, h)
+	if p != nil {
+		// What has not been read will not be: the answer must not wait for it.
+		w.Header().Set("Connection", "close")
+		p.write(w)
 		return
 	}
 	if !a.places.TryAcquire(1) {
@@ -57,51 +49,22 @@ func (a *API) admit(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	defer a.places.Release(1)
-
-	if detail := unsupported(r.Header); detail != "" {
-		newProblem(http.StatusUnsupportedMediaType, detail).write(w)
-		return
-	}
-	limited := http.MaxBytesReader(w, r.Body, a.opts.MaxBodyBytes())
-	body := bufio.NewReader(limited)
-	if _, err := body.Peek(1); err != nil {
-		unreadable(err).write(w)
-		return
-	}
-	r.Body = &upload{Closer: limited, r: body}
+	r.Body = &upload{r.Body, text, h}
 	next(ctx)
 }
 
-// unsupported says what is wrong with the form of a body, if anything.
-func unsupported(h http.Header) string {
-	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	charset, hasCharset := params["charset"]
-	if err != nil || mediaType != "application/json" || hasCharset && !strings.EqualFold(charset, "utf-8") {
-		return "Content-Type must be application/json"
+func (a *API) receive(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *problem) {
+	if _, p := a.state(); p != nil {
+		return nil, p
 	}
-	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return "Content-Encoding must be identity or absent"
+	if detail := unsupported(r.Header); detail != "" {
+		return nil, newProblem(http.StatusUnsupportedMediaType, detail)
 	}
-	return ""
-}
-
-func unreadable(err error) *problem {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is too large; allowed is %d bytes", tooLarge.Limit))
-	case err == io.EOF:
-		return newProblem(http.StatusBadRequest, "the body is not strict JSON: it is empty")
-	default:
-		return newProblem(http.StatusBadRequest, "the body could not be read to its end")
-	}
+	return a.read(w, r, h)
 }
 
 func (a *API) eval(ctx context.Context, in *evalInput) (*answer, error) {
-	if in.unread != nil {
-		return nil, unreadable(in.unread)
-	}
-	backend, request, p := a.decoder.decode(in.RawBody)
+	backend, request, p := a.decode(ctx, in.upload)
 	if p != nil {
 		return nil, p
 	}
@@ -113,12 +76,35 @@ func (a *API) eval(ctx context.Context, in *evalInput) (*answer, error) {
 	if err != nil {
 		return nil, a.failed(backend, err)
 	}
+	in.upload.hold.settle(int64(len(out)))
 	kind := "ok"
 	if result.Error != nil {
 		kind = string(result.Error.Kind)
 	}
 	a.opts.Logger.Info("eval", "backend", backend, "outcome", kind, "wall", result.Usage.Wall, "fuel", result.Usage.Fuel)
 	return answerWith("application/json", out), nil
+}
+
+// decode reads a request, of which one copy is left afterwards: it may wait for
+// long. As decoding needs several times the text, few do so at once.
+func (a *API) decode(ctx context.Context, u *upload) (string, sandbox.Request, *problem) {
+	if err := a.decoders.Acquire(ctx, 1); err != nil {
+		return "", sandbox.Request{}, a.failed("", err)
+	}
+	defer a.decoders.Release(1)
+	text := u.text
+	u.text = nil
+	backend, r, p := a.decoder.decode(text)
+	if p != nil {
+		return "", r, p
+	}
+	kept := int64(cap(text)) // by the input, which is a part of it
+	if kept > 2*int64(len(r.Input)) {
+		r.Input = bytes.Clone(r.Input)
+		kept = int64(len(r.Input))
+	}
+	u.hold.settle(kept + int64(len(r.Script)))
+	return backend, r, nil
 }
 
 // errBusy: no turn came in time.
@@ -128,6 +114,8 @@ var errBusy = errors.New("httpapi: no turn within the queue timeout")
 func (a *API) run(ctx context.Context, backend string, req sandbox.Request) (*sandbox.Result, error) {
 	select {
 	case <-a.ready:
+	case <-a.hope.Done():
+		return nil, a.hopeless()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -159,8 +147,13 @@ func (a *API) turn(ctx context.Context) error {
 
 // failed answers for everything that is not a result.
 func (a *API) failed(backend string, err error) *problem {
-	var bad *sandbox.RequestError
+	var (
+		bad *sandbox.RequestError
+		own *problem
+	)
 	switch {
+	case errors.As(err, &own):
+		return own
 	case errors.As(err, &bad):
 		return unprocessable([]fault{faultOf(bad)})
 	case errors.Is(err, errBusy):

@@ -15,12 +15,12 @@ import (
 // together.
 
 type evalRequest struct {
-	Script   string  `json:"script" minLength:"1" doc:"JavaScript. Top-level await and return are allowed; without return, the value of the last expression is the result." example:"input.n * 2"`
+	Script   string  `json:"script" minLength:"1" pattern:"\\S" doc:"JavaScript. Top-level await and return are allowed; without return, the value of the last expression is the result." example:"input.n * 2"`
 	Input    any     `json:"input,omitempty" doc:"What the script sees as the global input. Default: null."`
 	Language string  `json:"language,omitempty" default:"auto"`
 	Limits   *limits `json:"limits,omitempty"`
 	Now      string  `json:"now,omitempty" format:"date-time" doc:"Where the script's clock starts, from 1970 to 2200. Default: the server's time."`
-	Seed     string  `json:"seed,omitempty" maxLength:"128" doc:"Determines the script's random numbers; at most 128 bytes. Default: a fresh one, which the result reports."`
+	Seed     string  `json:"seed,omitempty" maxLength:"128" doc:"Determines the script's random numbers; at most 128 bytes of UTF-8, which can be fewer characters. Default: a fresh one, which the result reports."`
 	Backend  string  `json:"backend,omitempty" doc:"The backend that runs the script. Default: the first."`
 }
 
@@ -147,9 +147,9 @@ func fillRequest(o *Options, reg huma.Registry) {
 	}
 	properties := map[string]*huma.Schema{}
 	for _, f := range limitRanges(o.Backends) {
-		s := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: f.doc, Minimum: new(float64(f.min))}
-		if f.max != math.MaxInt64 { // not a number that JSON readers agree on
-			s.Maximum = new(float64(f.max))
+		s := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: f.doc, Minimum: new(float64(f.min)), Maximum: new(float64(f.max))}
+		if f.max == math.MaxInt64 { // no float64
+			s.Maximum, s.Extensions = nil, map[string]any{"maximum": f.max}
 		}
 		properties[string(f.name)] = s
 	}

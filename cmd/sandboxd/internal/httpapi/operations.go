@@ -47,27 +47,27 @@ func (a *API) register(mux humago.Mux) error {
 	request, result, status := ref[evalRequest](reg), ref[evalResult](reg), ref[probe](reg)
 	fillRequest(o, reg)
 
-	upload := &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: request}}}
 	route(api, mux, huma.Operation{
 		OperationID: "eval", Method: http.MethodPost, Path: "/v1/eval", Summary: "Run a script",
 		Description: fmt.Sprintf("Answers 200 with the result, also when the script failed. A limit above the operator's ceiling is capped. A body may have %d bytes. "+
-			"While the backend is starting, an eval waits for it. A client that disconnects ends its eval.", o.MaxBodyBytes()),
-		RequestBody: upload,
+			"While the backend is starting, an eval waits for it. A client that disconnects ends its eval, unless it has sent more bytes after the request: then this is not noticed.", o.MaxBodyBytes()),
 		Responses: responses(reg, "The result.", "application/json", result, map[int]string{
 			400: "The body is not strict JSON: syntax, duplicate names, invalid UTF-8.",
 			403: "A browser called from another origin.",
+			408: "The body did not come in time.",
 			413: "The body is too large.",
 			415: "The body is not application/json.",
 			422: "A member is unknown or out of range.",
 			500: "The backend failed.",
-			503: "No turn in time, or the server is stopping. Retry-After says when to come back.",
+			503: "No turn in time, too much is waiting already, the backend did not start, or the server is stopping. Retry-After says when to come back.",
 		}),
-		// decoder validates, as huma repeats values. huma refuses a body of
-		// MaxBodyBytes already; admit cuts off before.
-		SkipValidateBody: true, MaxBodyBytes: o.MaxBodyBytes() + 1,
 		Middlewares: huma.Middlewares{a.admit},
 	}, a.eval)
-	delete(upload.Content, "application/octet-stream") // what huma adds for a RawBody
+	// Described after it was registered, so that huma does not read it: admit
+	// reads, as huma keeps copies, and decoder validates, as huma repeats values.
+	api.OpenAPI().Paths["/v1/eval"].Post.RequestBody = &huma.RequestBody{
+		Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: request}},
+	}
 
 	route(api, mux, huma.Operation{
 		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Summary: "Is the process alive",
@@ -76,7 +76,7 @@ func (a *API) register(mux humago.Mux) error {
 	route(api, mux, huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Summary: "Can scripts be run",
 		Responses: responses(reg, "The backend runs scripts.", "application/json", status,
-			map[int]string{503: "The backend is starting, or the server is stopping."}),
+			map[int]string{503: "The backend is starting or did not start, or the server is stopping."}),
 	}, a.readyz)
 
 	asJSON, asYAML := answerWith("application/openapi+json", nil), answerWith("application/openapi+yaml", nil)

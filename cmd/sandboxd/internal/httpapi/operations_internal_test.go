@@ -28,7 +28,7 @@ func (r *recorder) HandleFunc(pattern string, h func(http.ResponseWriter, *http.
 
 func TestEveryDescribedOperationIsRoutedAndEveryRouteIsDescribed(t *testing.T) {
 	t.Parallel()
-	api, err := New(Options{Backends: []spi.Descriptor{stub.Describe()}, MaxConcurrent: 1, Logger: slog.New(slog.DiscardHandler)})
+	api, err := New(Options{Backends: []spi.Descriptor{stub.Describe()}, MaxConcurrent: 1, MaxQueueBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	ask := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()

@@ -12,18 +12,22 @@ import (
 // Timeouts of a connection. The time for an answer is added up from its parts.
 const (
 	headerTimeout  = 5 * time.Second
-	readTimeout    = 30 * time.Second
+	readTimeout    = bodyTimeout // until a body's own is set
 	idleTimeout    = 2 * time.Minute
 	startTimeout   = time.Minute // an eval may wait for the backend to start
 	writeTimeout   = 30 * time.Second
 	maxHeaderBytes = 16 << 10
 	// forcedGrace is how long evals have to answer once they are cancelled.
 	forcedGrace = 5 * time.Second
+	// abandonedGrace is how long the answers may take that say why no eval will
+	// ever run.
+	abandonedGrace = time.Second
 )
 
 // Serve answers requests on ln, which it closes, until ctx ends. Then it stops
 // accepting, lets accepted evals end by themselves for up to grace, cancels the
-// ones that are left, and returns nil. Any other end is an error.
+// ones that are left, and returns nil. If no eval could run yet, there is nothing
+// to wait for. Any other end is an error.
 func (a *API) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	base, cancelEvals := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelEvals()
@@ -31,7 +35,7 @@ func (a *API) Serve(ctx context.Context, ln net.Listener, grace time.Duration) e
 		Handler:           a,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
-		WriteTimeout:      readTimeout + startTimeout + a.opts.QueueTimeout + a.opts.MaxTimeout + writeTimeout,
+		WriteTimeout:      bodyTime(a.opts.MaxBodyBytes()) + startTimeout + a.opts.QueueTimeout + a.opts.MaxTimeout + writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
@@ -45,9 +49,13 @@ func (a *API) Serve(ctx context.Context, ln net.Listener, grace time.Duration) e
 	case <-ctx.Done():
 	}
 
-	a.opts.Logger.Info("stopping", "grace", grace)
 	a.Closing()
-	if !shutdown(srv, grace) {
+	if ready, _ := a.state(); !ready {
+		a.opts.Logger.Info("stopping")
+		if !shutdown(srv, min(grace, abandonedGrace)) {
+			_ = srv.Close()
+		}
+	} else if a.opts.Logger.Info("stopping", "grace", grace); !shutdown(srv, grace) {
 		a.opts.Logger.Warn("cancelling the evals that are left")
 		cancelEvals()
 		if !shutdown(srv, forcedGrace) {
