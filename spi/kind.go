@@ -46,8 +46,10 @@ func Kinds() []Kind {
 	}
 }
 
-// ScriptError is why an eval has no value. Kind, Limit, Line and Column are the
-// host's; Name, Message and Stack are guest data.
+// ScriptError is why an eval has no value. Kind and Limit are the host's; Name,
+// Message and Stack are guest data. Line and Column are numbers that the host
+// read out of the guest's stack and checked against the source: no text can
+// hide in them, but a guest can choose them.
 type ScriptError struct {
 	Kind Kind
 	// Limit is the limit that ended the eval; nil where none did.

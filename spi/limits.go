@@ -35,7 +35,8 @@ type Limits struct {
 	// OutputBytes caps the result as encoded JSON. Always positive.
 	OutputBytes int64
 	// LogBytes caps the log lines kept, each counted with one byte for its line
-	// end; what is over is dropped and marked as truncated. 0 keeps none.
+	// end; what is over is dropped and marked as truncated. 0 keeps none. A
+	// backend may also bound the number of lines, at no fewer than 1024.
 	LogBytes int64
 }
 

@@ -37,11 +37,14 @@ func TestEveryRowIsReasonable(t *testing.T) {
 			assert.True(t, known[own], "%s may import %s, which has no row", r.Package, own)
 		}
 	}
-	for key, reason := range plan.Vars {
-		assert.NotEmpty(t, reason, key)
+	for _, table := range []map[string]string{plan.Modules, plan.Vars, plan.Changes, plan.LongFiles} {
+		for key, reason := range table {
+			assert.NotEmpty(t, reason, key)
+		}
 	}
-	for key, reason := range plan.LongFiles {
-		assert.NotEmpty(t, reason, key)
+	for _, o := range plan.TestOnly {
+		assert.True(t, known[o.Package], o.Package)
+		assert.NotEmpty(t, o.Because, o.Name)
 	}
 	for _, n := range plan.Never {
 		assert.NotEmpty(t, n.Because, n.Import)

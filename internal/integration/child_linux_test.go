@@ -115,7 +115,10 @@ func measureHostCosts() ([]hostCost, error) {
 		"largest result":   "'x'.repeat((1 << 20) - 2)",
 		"long error texts": "throw Object.assign(new Error('m'.repeat(4e6)), { name: 'n'.repeat(4e6), stack: 's'.repeat(4e6) })",
 		"deep, then wide":  "(function f(n) { return n ? [f(n - 1)] : 'x'.repeat(1e5) })(4000)",
-		"awaits in awaits": "const f = async (n) => (n ? [await f(n - 1)] : 0); await f(2000); 1",
+		"recursion at every stage": `const dive = () => dive() + 1, recurse = () => { try { dive() } catch {} }; recurse();
+			(async () => { await 0; recurse(); await new Promise(r => setTimeout(() => { recurse(); r() }, 1)); return { toJSON() { recurse(); return 1 } } })()`,
+		"a stack to look through": "const e = new Error('x'); e.stack = '(sandboxd:\\n' + '\\n'.repeat(2e7); throw e",
+		"awaits in awaits":        "const f = async (n) => (n ? [await f(n - 1)] : 0); await f(2000); 1",
 	} {
 		c := &scriptCase{name: name, Script: script}
 		c.Limits.TimeoutMs = 3_000

@@ -167,6 +167,10 @@ func TestWhatIsWrongWithARequestIsAProblemThatNamesTheMemberAndNeverEchoesAValue
 		"backend of other type":  {`{"script":"input","backend":5}`, 422, "backend", "stub"},
 		"no time":                {`{"script":"input","now":"` + secret + `"}`, 422, "now", "RFC 3339"},
 		"time as a number":       {`{"script":"input","now":5}`, 422, "now", "RFC 3339"},
+		"comma in a time":        {`{"script":"input","now":"2026-01-02T03:04:05,5Z"}`, 422, "now", "RFC 3339"},
+		"offset of a day":        {`{"script":"input","now":"2026-01-02T03:04:05-24:00"}`, 422, "now", "RFC 3339"},
+		"offset of 60 minutes":   {`{"script":"input","now":"2026-01-02T03:04:05+00:60"}`, 422, "now", "RFC 3339"},
+		"fraction in powers":     {`{"script":"input","limits":{"timeoutMs":313375e-1}}`, 422, "limits.timeoutMs", "whole number"},
 		"zero time":              {`{"script":"input","now":"0001-01-01T00:00:00Z"}`, 422, "now", "1970"},
 		"time out of range":      {`{"script":"input","now":"1950-01-01T00:00:00Z"}`, 422, "now", "1970"},
 		"long seed":              {`{"script":"input","seed":"` + secret + strings.Repeat("s", 128) + `"}`, 422, "seed", "128"},
@@ -249,9 +253,22 @@ func TestOnlyJSONIsRead(t *testing.T) {
 			problemOf(t, w)
 		}
 	}
-	r := post(`{"script":"input"}`)
-	r.Header.Set("Content-Encoding", "gzip")
-	assert.Equal(t, 415, do(api, r).Code)
+	for _, c := range []struct {
+		header string
+		values []string
+		status int
+	}{
+		{"Content-Encoding", []string{"gzip"}, 415},
+		{"Content-Encoding", []string{"identity", "gzip"}, 415},
+		{"Content-Encoding", []string{"identity, gzip"}, 415},
+		{"Content-Encoding", []string{"identity", "Identity"}, 200},
+		{"Content-Type", []string{"application/json", "text/plain"}, 415},
+		{"Content-Type", []string{"application/json", "application/json"}, 415},
+	} {
+		r := post(`{"script":"input"}`)
+		r.Header[c.header] = c.values
+		assert.Equal(t, c.status, do(api, r).Code, c.values)
+	}
 }
 
 func TestOtherPathsAndMethodsAreProblems(t *testing.T) {

@@ -71,7 +71,9 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 
 	conn := http.NewResponseController(w)
 	begun := time.Now()
-	defer context.AfterFunc(a.hope, func() { _ = conn.SetReadDeadline(begun) })()
+	interrupt := func() { _ = conn.SetReadDeadline(begun) }
+	defer context.AfterFunc(a.hope, interrupt)()
+	defer context.AfterFunc(r.Context(), interrupt)()
 	body := http.MaxBytesReader(w, r.Body, most)
 	var buf []byte
 	for {
@@ -85,7 +87,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 			// Where a writer has no deadlines, the server's own is left.
 			_ = conn.SetReadDeadline(begun.Add(bodyTime(int64(len(buf)))))
 		}
-		if a.hope.Err() != nil {
+		if a.hope.Err() != nil || r.Context().Err() != nil {
 			return nil, a.hopeless()
 		}
 		n, err := body.Read(buf[len(buf):cap(buf)])
@@ -96,7 +98,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 			return nil, newProblem(http.StatusBadRequest, "the body is not strict JSON: it is empty")
 		case err == io.EOF:
 			return buf, nil
-		case a.hope.Err() != nil:
+		case a.hope.Err() != nil || r.Context().Err() != nil:
 			return nil, a.hopeless()
 		default:
 			return nil, unreadable(err)

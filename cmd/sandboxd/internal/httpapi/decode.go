@@ -179,10 +179,7 @@ func languages() []string { return []string{sandbox.LanguageAuto, string(spi.Jav
 func instant(raw json.RawMessage, field string, faults *faultList) time.Time {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		// UnmarshalText is strict where time.Parse takes more than RFC 3339. The
-		// zero time would say "not given"; the sandbox checks the range.
-		var t time.Time
-		if err := t.UnmarshalText([]byte(s)); err == nil && !t.IsZero() {
+		if t, ok := ParseTime(s); ok {
 			return t
 		}
 	}

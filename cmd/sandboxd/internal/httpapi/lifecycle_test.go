@@ -87,19 +87,14 @@ func TestWhoFindsNoPlaceOrNoTurnInTimeGets503(t *testing.T) {
 	close(b.Release)
 	assert.Equal(t, 200, <-running)
 
-	full, _ := ready(t, &stub.Backend{}, func(o *httpapi.Options) { o.MaxConcurrent, o.MaxQueue = 1, 0 })
-	body, writer := io.Pipe()
-	slow := httptest.NewRequest(http.MethodPost, "http://localhost/v1/eval", body)
-	slow.Header.Set("Content-Type", "application/json")
-	go func() { running <- do(full, slow).Code }()
-	_, err := io.WriteString(writer, `{"script":"input"`) // returns once it is read: the place is taken
-	require.NoError(t, err)
+	b = &stub.Backend{Started: make(chan struct{}), Release: make(chan struct{})}
+	full, _ := ready(t, b, func(o *httpapi.Options) { o.MaxConcurrent, o.MaxQueue = 1, 0 })
+	go func() { running <- do(full, post(`{"script":"wait"}`)).Code }()
+	<-b.Started
 	w = do(full, post(`{"script":"input"}`))
 	assert.Equal(t, 503, w.Code)
 	assert.Contains(t, problemOf(t, w).Detail, "waiting")
-	_, err = io.WriteString(writer, `}`)
-	require.NoError(t, err)
-	require.NoError(t, writer.Close())
+	close(b.Release)
 	assert.Equal(t, 200, <-running)
 }
 

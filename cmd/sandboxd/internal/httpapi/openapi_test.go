@@ -24,6 +24,8 @@ type schema struct {
 	Items                *schema            `json:"items"`
 	Enum                 []any              `json:"enum"`
 	Maximum              *float64           `json:"maximum"`
+	Pattern              string             `json:"pattern"`
+	Description          string             `json:"description"`
 	AdditionalProperties any                `json:"additionalProperties"`
 }
 
@@ -123,6 +125,10 @@ func TestTheDescriptionIsOpenAPI31AndCoversWhatIsReallyAnswered(t *testing.T) {
 		assert.Contains(t, names, name)
 	}
 	assert.Equal(t, false, limits.AdditionalProperties)
+	assert.Equal(t, `\S`, request.Properties["script"].Pattern)
+	assert.Contains(t, request.Properties["seed"].Description, "128 bytes of UTF-8")
+	assert.Contains(t, w.Body.String(), `"maximum":9223372036854775807`)
+	assert.Contains(t, w.Body.String(), "unless it has sent more bytes")
 	assert.InDelta(t, 3600000, *limits.Properties["timeoutMs"].Maximum, 0)
 
 	// Every kind is listed, in its documented order.
@@ -141,4 +147,5 @@ func TestTheDescriptionIsThereAsYAML(t *testing.T) {
 	w := do(api, httptest.NewRequest(http.MethodGet, "http://localhost/openapi.yaml", nil))
 	assert.Equal(t, 200, w.Code)
 	assert.Contains(t, w.Body.String(), "openapi: 3.1.0\n")
+	assert.Contains(t, w.Body.String(), "maximum: 9223372036854775807\n")
 }

@@ -117,6 +117,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"no turns":   func(o *httpapi.Options) { o.MaxConcurrent = 0 },
 		"no logger":  func(o *httpapi.Options) { o.Logger = nil },
 		"queue":      func(o *httpapi.Options) { o.MaxQueue = -1 },
+		"bytes":      func(o *httpapi.Options) { o.MaxQueueBytes = o.MinQueueBytes() - 1 },
 	} {
 		opts := options(io.Discard)
 		change(&opts)
