@@ -259,6 +259,19 @@ func (e *Entry) files() ([]string, error) {
 	return files, err
 }
 
+// checkPrivate refuses what is not a directory or a plain file, whichever it
+// should be (a link is neither), and what others may touch.
+func checkPrivate(path string, dir bool) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("codecache: %w", err)
+	}
+	if dir != info.IsDir() || !dir && !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s is not what it should be", ErrUntrusted, path)
+	}
+	return checkOwner(path, info)
+}
+
 func hashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
