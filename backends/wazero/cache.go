@@ -2,7 +2,6 @@ package wazero
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -58,25 +57,23 @@ func openStore(ctx context.Context, dir, sourceSHA256 string, log *slog.Logger) 
 		return nil, nil
 	}
 	s := &store{entry: entry, log: log}
-	s.found, err = entry.Verify()
-	switch {
-	case errors.Is(err, codecache.ErrCorrupt):
-		s.discard(err)
-	case err != nil:
-		log.Warn("not using the cache of compiled code", "reason", err)
+	if s.found, err = entry.Verify(); err != nil && !s.discard(err) {
 		entry.Close()
 		return nil, nil
 	}
 	return s, nil
 }
 
-// discard empties the entry, so that it is made again.
-func (s *store) discard(reason error) {
+// discard empties the entry, so that it is made again, and reports whether it
+// could. The entry itself is private, whatever is wrong inside.
+func (s *store) discard(reason error) bool {
 	s.log.Warn("making the cache of compiled code again", "reason", reason)
 	s.found = false
 	if err := s.entry.Clear(); err != nil {
 		s.log.Warn("the cache of compiled code cannot be emptied", "reason", err)
+		return false
 	}
+	return true
 }
 
 // image is the stored image, if there is one.

@@ -74,6 +74,11 @@ func TestACorruptCacheIsMadeAgainWithAWarning(t *testing.T) {
 		},
 		"truncated code": func(t *testing.T) { require.NoError(t, os.Truncate(code, 1000)) },
 		"a missing file": func(t *testing.T) { require.NoError(t, os.Remove(code)) },
+		"a folder in place of the manifest": func(t *testing.T) {
+			manifest := filepath.Join(filepath.Dir(filepath.Dir(code)), "manifest.json")
+			require.NoError(t, os.Remove(manifest))
+			require.NoError(t, os.MkdirAll(filepath.Join(manifest, "x"), 0o700))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spoil(t)

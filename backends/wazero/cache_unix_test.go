@@ -19,3 +19,11 @@ func TestACacheThatOthersMayWriteIsNotUsed(t *testing.T) {
 	assert.Contains(t, warnings, "not using the cache of compiled code")
 	assert.Empty(t, cached(t, dir))
 }
+
+func TestAFileThatOthersMayWriteIsMadeAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	require.Empty(t, startWith(t, dir))
+	require.NoError(t, os.Chmod(largest(cached(t, dir)), 0o666))
+	assert.Contains(t, startWith(t, dir), "making the cache of compiled code again")
+	assert.Empty(t, startWith(t, dir), "mended")
+}
