@@ -265,6 +265,15 @@ func TestAnIsolateKeepsItsGlobalsUntilItIsClosed(t *testing.T) {
 	requireValue(t, run(t, shared, testConfig(), "typeof n"), `"undefined"`)
 }
 
+func TestTheImageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	_, source := quickjs.DefaultSource()
+	assert.Equal(t, source, shared.image.SourceSHA256)
+	hash := sha256.Sum256(shared.image.WASM)
+	assert.Equal(t, "sha256:"+hex.EncodeToString(hash[:]), shared.Describe().Image)
+	assert.Contains(t, string(shared.image.WASM), `{"format":1,"source":"sha256:`+source+`"}`)
+}
+
 func TestBulkMovesAreRightAtAnySizeAndOverlap(t *testing.T) {
 	t.Parallel()
 	const source = `

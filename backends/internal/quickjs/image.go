@@ -105,6 +105,11 @@ func build(ctx context.Context, source []byte, wantSHA256 string, instantiate In
 	if err := m.ReplaceData(memory); err != nil {
 		return nil, &BuildError{err}
 	}
+	// The module says what it is, to whoever meets it apart from its image.
+	m.Customs = []wasmbin.Custom{{
+		Name: "sandboxd.image", After: wasmbin.SectionData,
+		Data: fmt.Appendf(nil, `{"format":%d,"source":"sha256:%s"}`, FormatVersion, got),
+	}}
 	img.WASM = m.Encode()
 	img.SHA256 = sum(img.WASM)
 	return img, nil
