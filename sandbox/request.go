@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -113,7 +114,12 @@ func (s *Sandbox) prepare(r *Request) (*job, error) {
 		input = json.RawMessage("null")
 	}
 	if err := taint.Valid(input); err != nil {
-		return nil, &RequestError{"input", "is not strict JSON: " + err.Error()}
+		problem := "it cannot be read"
+		var bad *taint.DecodeError
+		if errors.As(err, &bad) {
+			problem = bad.Problem()
+		}
+		return nil, &RequestError{"input", "is not strict JSON: " + problem}
 	}
 	j.request = spi.Request{Source: source, Language: spi.JavaScript, Input: input}
 	j.config = spi.Config{

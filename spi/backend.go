@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -25,16 +26,24 @@ type Backend interface {
 	Close() error
 }
 
-// Isolate is one guest heap.
+// Isolate is one guest heap. It may be asked to Eval again: what an earlier
+// script left in the heap is still there, clock and random numbers go on, and
+// the limits of its Config hold for each eval anew.
 type Isolate interface {
 	// Eval runs one script. req is guaranteed non-nil and valid. The script is
 	// ended when ctx ends, when a limit of the isolate's Config is reached or
-	// when Close is called, whichever is first; the outcome says which.
-	// Logs and usage are in the outcome on every path.
+	// when Close is called, whichever is first; the outcome says which, also
+	// where ctx had ended before. Logs and usage are in the outcome on every
+	// path. A language that the descriptor does not list is [ErrUnsupported].
+	//
+	// An eval that was stopped by force, that was refused memory or whose guest
+	// contradicted itself leaves the isolate spent: every later Eval returns
+	// [ErrIsolateSpent]. After Close it returns [ErrClosed].
 	Eval(ctx context.Context, req *Request) (*Outcome, error)
 
-	// Close ends a running Eval (its outcome has [KindKilled]) and releases the
-	// isolate. It is idempotent and may be called from another goroutine.
+	// Close ends a running Eval (its outcome has [KindKilled]), waits for it to
+	// return and releases the isolate. It is idempotent and may be called from
+	// another goroutine.
 	Close() error
 }
 
@@ -52,8 +61,8 @@ var (
 // Config is what one isolate is opened with.
 type Config struct {
 	Limits Limits
-	// Now is where the guest's clock starts. Zone and monotonic reading are
-	// ignored: the guest sees UTC.
+	// Now is where the guest's clock starts, from 1970 to 2200. Zone and
+	// monotonic reading are ignored: the guest sees UTC.
 	Now time.Time
 	// Seed determines every random number of the guest.
 	Seed uint64
@@ -92,9 +101,10 @@ type Descriptor struct {
 	Languages []Language `json:"languages"`
 	// Enforces lists the limits that hold, and how exactly.
 	Enforces []Enforcement `json:"enforces"`
-	// Image identifies the guest program, as "sha256:…". Same image, script,
-	// input, Now and Seed give the same bytes. Empty if the backend does not
-	// promise that.
+	// Image identifies the guest program, as "sha256:…". The first eval of an
+	// isolate with the same image, script, input, limits, Now and Seed gives the
+	// same bytes, unless time or memory of the host ended it. Empty if the
+	// backend does not promise that.
 	Image string `json:"image,omitempty"`
 	// Engine names what executes the guest, with its version.
 	Engine string `json:"engine"`
@@ -119,15 +129,16 @@ const (
 type Enforcement struct {
 	Limit LimitName `json:"limit"`
 	// Exact: to the unit, and the same for the same eval every time.
-	// Otherwise Granularity bounds the overshoot.
+	// Otherwise Granularity says by how much the limit in effect may differ.
 	Exact bool `json:"exact"`
-	// Granularity is the documented overshoot: bytes for a size, nanoseconds
-	// for a time, units for fuel. Zero where Exact.
+	// Granularity is the documented difference: nanoseconds by which a time may
+	// be overrun, bytes by which a size may be rounded down, units for fuel.
+	// Zero where Exact, or where it depends on the script.
 	Granularity int64 `json:"granularity,omitempty"`
 }
 
 // EnforcementOf returns how the backend enforces the named limit.
-func (d *Descriptor) EnforcementOf(name LimitName) (Enforcement, bool) {
+func (d Descriptor) EnforcementOf(name LimitName) (Enforcement, bool) {
 	for _, e := range d.Enforces {
 		if e.Limit == name {
 			return e, true
@@ -137,11 +148,4 @@ func (d *Descriptor) EnforcementOf(name LimitName) (Enforcement, bool) {
 }
 
 // Speaks reports whether the backend accepts the language.
-func (d *Descriptor) Speaks(lang Language) bool {
-	for _, l := range d.Languages {
-		if l == lang {
-			return true
-		}
-	}
-	return false
-}
+func (d Descriptor) Speaks(lang Language) bool { return slices.Contains(d.Languages, lang) }

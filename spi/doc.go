@@ -23,8 +23,9 @@
 //	iso.Close()
 //	b.Close()
 //
-// An eval that was ended by the host (deadline, cancellation, kill, a trap)
-// leaves an isolate that answers every later Eval with [ErrIsolateSpent].
+// An eval that was ended by force (deadline, fuel, cancellation, kill, a trap) or
+// that was refused memory leaves an isolate that answers every later Eval with
+// [ErrIsolateSpent].
 //
 // # Security
 //
@@ -44,11 +45,14 @@
 //
 // A script that fails is an [Outcome] with a [ScriptError], not a Go error. A
 // Go error means that the backend could not do its work; it is or wraps
-// [ErrUnsupported], [ErrClosed], [ErrIsolateSpent], the context's error, or a
-// failure of the backend itself. No type or text of an engine crosses.
+// [ErrUnsupported], [ErrClosed], [ErrIsolateSpent], from Open the context's
+// error, or a failure of the backend itself. [KindBackend] is something else: the
+// guest's interpreter broke, which a script can bring about. No type or text of an engine crosses.
 //
 // # Limits
 //
-// [Limits] lists them with units and defaults. A limit that a backend cannot
+// [Limits] lists them with their units. Those of script and input are the
+// caller's to check; those of stack and call depth are fixed by the backend and
+// only reported. A limit that a backend cannot
 // enforce is refused by Open with [ErrUnsupported]; it is never ignored.
 package spi

@@ -33,7 +33,8 @@ const (
 	KindCancelled Kind = "cancelled"
 	// KindKilled: the isolate was closed while the script ran.
 	KindKilled Kind = "killed"
-	// KindBackend: the backend failed.
+	// KindBackend: the guest's interpreter broke, so that it is not known what
+	// the script did. A script may have caused it.
 	KindBackend Kind = "backend"
 )
 
@@ -60,7 +61,8 @@ type ScriptError struct {
 	Message string
 	// Stack as the guest renders it. At most [MaxErrorStackBytes].
 	Stack string
-	// Line and Column in Request.Source, counted from 1; 0 where unknown.
+	// Line and Column in Request.Source, counted from 1; 0 where unknown. A
+	// column counts Unicode code points.
 	Line, Column int
 }
 

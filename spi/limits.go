@@ -11,21 +11,22 @@ type LimitName string
 
 // The limits.
 const (
-	LimitTimeout LimitName = "timeoutMs"
-	LimitMemory  LimitName = "memoryBytes"
-	LimitFuel    LimitName = "fuel"
-	LimitStack   LimitName = "stackBytes"
-	LimitCalls   LimitName = "callDepth"
-	LimitSource  LimitName = "sourceBytes"
-	LimitInput   LimitName = "inputBytes"
-	LimitOutput  LimitName = "outputBytes"
-	LimitLogs    LimitName = "logBytes"
+	LimitTimeout   LimitName = "timeoutMs"
+	LimitMemory    LimitName = "memoryBytes"
+	LimitFuel      LimitName = "fuel"
+	LimitStack     LimitName = "stackBytes"
+	LimitCallDepth LimitName = "callDepth"
+	LimitSource    LimitName = "sourceBytes"
+	LimitInput     LimitName = "inputBytes"
+	LimitOutput    LimitName = "outputBytes"
+	LimitLogs      LimitName = "logBytes"
 )
 
 // Limits of one eval. The host enforces every one of them.
 type Limits struct {
-	// Timeout is wall time from the script's start; compiling, opening and
-	// waiting for a turn do not count. Always positive.
+	// Timeout is wall time from the entry of Isolate.Eval: parsing, running and
+	// writing the result count; starting the backend, opening an isolate and
+	// waiting for a turn do not. Always positive.
 	Timeout time.Duration
 	// MemoryBytes caps the guest's whole memory, its own image included. Always
 	// positive; a backend may round down to its granularity, never up.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Outcome is what the host saw of one eval. Exactly one of Value and Error is
-// set. Success is only ever reported on the guest's explicit completion.
+// Outcome is what the host saw of one eval. Exactly one of Value (not empty) and
+// Error (not nil) is set. Success is only ever reported on the guest's explicit completion.
 type Outcome struct {
 	// Value is the result as JSON text, strictly valid. Guest data.
 	Value json.RawMessage
@@ -60,7 +60,7 @@ type Usage struct {
 	// Fuel burnt, in the backend's units; the same for the same eval where the
 	// descriptor says that fuel is exact.
 	Fuel int64
-	// Wall is the time from the script's start to its end.
+	// Wall is the time that Isolate.Eval took for the script; see Limits.Timeout.
 	Wall time.Duration
 	// MemoryPeakBytes is the largest size of the guest's memory.
 	MemoryPeakBytes int64

@@ -66,6 +66,12 @@ func (e *DecodeError) Error() string {
 	return b.String()
 }
 
+// Problem is what is wrong and the byte offset, without the package's name and
+// without any part of the text: for whoever must not see the document.
+func (e *DecodeError) Problem() string {
+	return fmt.Sprintf("%s (at byte %d)", strings.TrimPrefix(e.Err.Error(), "taint: "), e.Offset)
+}
+
 // Unwrap returns the sentinel error.
 func (e *DecodeError) Unwrap() error { return e.Err }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,8 +31,8 @@ type Options struct {
 	CacheDir string
 	// EngineImage is another reactor build of quickjs-ng, nil for the built-in one.
 	EngineImage []byte
-	// EngineImageSHA256 is the hash that EngineImage must have, in hex. Required
-	// with EngineImage.
+	// EngineImageSHA256 is the hash that EngineImage must have, in hex, with or
+	// without "sha256:" before it. Required with EngineImage.
 	EngineImageSHA256 string
 	// Interpreter executes the guest without compiling it: about forty times
 	// slower, for platforms where code cannot be generated.
@@ -51,8 +53,14 @@ type Backend struct {
 	opening  sync.WaitGroup            // Add under mu while not closed
 }
 
-// New boots the engine image and compiles it: about 0.6 s, a few tens of
-// milliseconds with a cache.
+// ErrEngineImage says that an engine image is not the one that was asked for, or
+// not one that this package can run. The error that wraps it says why.
+var ErrEngineImage = errors.New("wazero: engine image refused")
+
+// New boots the engine image and compiles it: one to two seconds, a few tens of
+// milliseconds with a cache. ctx bounds the starting and nothing later; where
+// another process is filling the same cache, New waits for it for up to ten
+// seconds. Errors are or wrap [ErrEngineImage] or the context's.
 func New(ctx context.Context, opts *Options) (*Backend, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -62,16 +70,24 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	source, sum := quickjs.DefaultSource()
+	want := strings.ToLower(strings.TrimPrefix(opts.EngineImageSHA256, "sha256:"))
 	if opts.EngineImage != nil {
 		if opts.EngineImageSHA256 == "" {
-			return nil, fmt.Errorf("wazero: an engine image needs its sha256")
+			return nil, fmt.Errorf("%w: Options.EngineImage needs its sha256 in Options.EngineImageSHA256", ErrEngineImage)
 		}
-		source, sum = opts.EngineImage, opts.EngineImageSHA256
-	} else if opts.EngineImageSHA256 != "" && opts.EngineImageSHA256 != sum {
-		return nil, fmt.Errorf("wazero: %w", &quickjs.SourceMismatchError{Want: opts.EngineImageSHA256, Got: sum})
+		source, sum = opts.EngineImage, want
+	} else if opts.EngineImageSHA256 != "" && want != sum {
+		return nil, fmt.Errorf("%w: %w", ErrEngineImage, &quickjs.SourceMismatchError{Want: want, Got: sum})
 	}
 	image, e, err := start(ctx, opts, source, sum, log)
-	if err != nil {
+	var mismatch *quickjs.SourceMismatchError
+	var unusable *quickjs.BuildError
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, fmt.Errorf("wazero: %w", err)
+	case errors.As(err, &mismatch), errors.As(err, &unusable):
+		return nil, fmt.Errorf("%w: %w", ErrEngineImage, err)
+	case err != nil:
 		return nil, fmt.Errorf("wazero: %w", err)
 	}
 	d := Describe()
@@ -81,7 +97,7 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 		d.Engine += " (interpreter)"
 		for i := range d.Enforces {
 			// wazero's interpreter has fewer frames than the image allows calls.
-			if l := d.Enforces[i].Limit; l == spi.LimitStack || l == spi.LimitCalls {
+			if l := d.Enforces[i].Limit; l == spi.LimitStack || l == spi.LimitCallDepth {
 				d.Enforces[i].Exact = false
 			}
 		}
@@ -123,10 +139,10 @@ func Describe() spi.Descriptor {
 			// Nearly always under 1 ms; while the native stack grows for a deep
 			// recursion nothing can be stopped.
 			{Limit: spi.LimitTimeout, Granularity: int64(100 * time.Millisecond)},
-			{Limit: spi.LimitMemory, Granularity: 64 << 10},
+			{Limit: spi.LimitMemory, Granularity: pageBytes},
 			{Limit: spi.LimitFuel, Exact: true},
 			{Limit: spi.LimitStack, Exact: true},
-			{Limit: spi.LimitCalls, Exact: true},
+			{Limit: spi.LimitCallDepth, Exact: true},
 			{Limit: spi.LimitOutput, Exact: true},
 			{Limit: spi.LimitLogs, Exact: true},
 		},
@@ -148,8 +164,12 @@ func version() string {
 	return "of unknown version"
 }
 
-// Describe implements [spi.Backend].
-func (b *Backend) Describe() spi.Descriptor { return b.descriptor }
+// Describe implements [spi.Backend]. The slices are the caller's.
+func (b *Backend) Describe() spi.Descriptor {
+	d := b.descriptor
+	d.Languages, d.Enforces = slices.Clone(d.Languages), slices.Clone(d.Enforces)
+	return d
+}
 
 // Open implements [spi.Backend].
 func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {

@@ -114,8 +114,8 @@ func (e *engine) instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance,
 	return newInstance(ctx, module), func() error { return module.Close(ctx) }, nil
 }
 
-// bootInstance runs a module that is not an image yet. It is needed once, and
-// compiling takes twenty times longer than interpreting the boot.
+// bootInstance runs a module that is not an image yet. It is needed once,
+// and compiling it takes longer than interpreting the boot.
 func bootInstance(ctx context.Context, wasm []byte, imports []quickjs.Import, h *quickjs.Host) (quickjs.Instance, func() error, error) {
 	e, err := compile(ctx, wz.NewRuntimeConfigInterpreter(), wasm, imports, nil)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestWhateverIsThrownIsReportedWithoutRunningIt(t *testing.T) {
 		thrown("impossible length", "new ArrayBuffer(3e9)", "RangeError", ""),
 		{name: "recursion", script: "(function f() { f() })()", kind: spi.KindStackOverflow, limit: spi.LimitStack},
 		{name: "recursion, thrown on", script: "try { (function f() { f() })() } catch (e) { throw e }", kind: spi.KindStackOverflow, limit: spi.LimitStack},
-		{name: "recursion inside the engine", script: "JSON.parse('['.repeat(1e5))", kind: spi.KindStackOverflow, limit: spi.LimitCalls},
+		{name: "recursion inside the engine", script: "JSON.parse('['.repeat(1e5))", kind: spi.KindStackOverflow, limit: spi.LimitCallDepth},
 		{name: "5,000 calls", script: "(function f(n) { return n ? f(n - 1) + 1 : 0 })(5000)", value: "5000"},
 		{name: "memory", script: "const a = []; for (;;) a.push(new Uint8Array(1e6))", kind: spi.KindMemory, limit: spi.LimitMemory},
 		{name: "memory that the script did without", script: "const a = []; try { for (;;) a.push(new Uint8Array(1e6)) } catch { a.length = 0; 'survived' }", value: `"survived"`},

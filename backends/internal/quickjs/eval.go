@@ -11,6 +11,7 @@ const scriptName = "script.js"
 
 // How a step of an eval fails. What it means is decided in verdict.go.
 var (
+	errNotStarted     = errors.New("quickjs: stopped before it started")
 	errTrapped        = errors.New("quickjs: guest stopped in the middle")
 	errNoMemory       = errors.New("quickjs: guest has no memory left")
 	errThrown         = errors.New("quickjs: script threw")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -55,6 +56,8 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		return nil, spi.ErrClosed
 	case i.spent:
 		return nil, spi.ErrIsolateSpent
+	case req.Language != spi.JavaScript:
+		return nil, fmt.Errorf("quickjs: language %q: %w; allowed is %s", req.Language, spi.ErrUnsupported, spi.JavaScript)
 	}
 	h := i.host
 	h.begin()
@@ -63,7 +66,7 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	if err := ctx.Err(); err != nil {
 		h.stopFor(err) // the watch may not have run yet
 	}
-	failure := errTrapped
+	failure := errNotStarted
 	if !h.stopNow() {
 		failure = e.run(req.Source, req.Input)
 	}

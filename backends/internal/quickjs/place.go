@@ -64,6 +64,10 @@ func number(s string) (v, length int) {
 // null.
 const unreadable = `^cannot read property '([^']{1,200})' of (undefined|null)$`
 
+// refineWindow bounds the search for a property, which no deadline covers. It is
+// more than any function that a person would read.
+const refineWindow = 64 << 10
+
 // refined is the place of a failed property access. The engine notes positions
 // for calls and not for reads, so the place that it gives is that of what ran
 // before. The first read of the property from there on is the likely one; where
@@ -80,7 +84,7 @@ func (t *thrown) refined(source string) place {
 	name := regexp.QuoteMeta(found[1])
 	read := regexp.MustCompile(`(?:\.\s*` + name + `|\[\s*['"` + "`" + `]?` + name + `['"` + "`" + `]?\s*\])(?:[^\w$]|$)|[{,]\s*` + name + `\s*[:,=}]`)
 	start := offsetOf(source, p)
-	at := read.FindStringIndex(source[start:])
+	at := read.FindStringIndex(source[start:min(start+refineWindow, len(source))])
 	if at == nil {
 		return place{}
 	}

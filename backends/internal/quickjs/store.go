@@ -10,19 +10,25 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
 )
 
-// recipeFiles are what an image depends on besides its source.
+// recipeFiles are all of this package: any of it may change what an image is.
 //
-//go:embed guard.go rewrite.go boot.go compile.go place.go abi.go instance.go image.go prelude/*.js
+//go:embed *.go prelude/*.js
 var recipeFiles embed.FS
 
 // Key names the image that [Build] would make of a source, without making it: a
-// change of the source's hash, the format or our own code gives another key.
+// change of the source's hash, of the format or of our own code gives another.
 func Key(sourceSHA256 string) (string, error) {
+	codec, err := wasmbin.Fingerprint()
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	fmt.Fprintf(h, "format %d source %s\n", FormatVersion, sourceSHA256)
-	err := fs.WalkDir(recipeFiles, ".", func(path string, d fs.DirEntry, err error) error {
+	fmt.Fprintf(h, "format %d source %s codec %s\n", FormatVersion, sourceSHA256, codec)
+	err = fs.WalkDir(recipeFiles, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -82,7 +82,7 @@ func (h *Host) explain(out *spi.ScriptError) {
 		say("MemoryError", "the script needed more than %s of %d", spi.LimitMemory, l.MemoryBytes)
 	case spi.KindStackOverflow:
 		if int32(h.inst.Global(GlobalDepth)) > MaxCallDepth {
-			limit(spi.LimitCalls, MaxCallDepth)
+			limit(spi.LimitCallDepth, MaxCallDepth)
 		} else {
 			limit(spi.LimitStack, StackBytes)
 		}

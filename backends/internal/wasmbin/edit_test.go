@@ -68,29 +68,6 @@ func TestAddedImportsCanBeCalled(t *testing.T) {
 	assert.EqualValues(t, 49, call(t, instantiate(t, m.Encode()), "double", 21))
 }
 
-func TestImportsAddedOutsideBodiesAreFinishedByTheCaller(t *testing.T) {
-	t.Parallel()
-	m, want := smallModule(), smallModule()
-	wantIndexes, err := want.AddFunctionImports(moreImports)
-	require.NoError(t, err)
-	indexes, move, err := m.AddFunctionImportsOutsideBodies(moreImports)
-	require.NoError(t, err)
-	assert.Equal(t, wantIndexes, indexes)
-	var r wasmbin.Reader
-	var ins wasmbin.Instr
-	require.NoError(t, m.RewriteBodies(func(_ uint32, code *wasmbin.Code, out *wasmbin.Assembler) error {
-		for r.Reset(code.Body); r.Next(&ins); {
-			if ins.Op == wasmbin.OpCall && ins.Index() >= move.First {
-				out.Call(move.Index(ins.Index()))
-			} else {
-				out.Raw(ins.Raw)
-			}
-		}
-		return r.Err()
-	}))
-	assert.Equal(t, want.Encode(), m.Encode())
-}
-
 func TestAddedImportsLeaveTheRealModuleWorking(t *testing.T) {
 	t.Parallel()
 	m := decode(t, quickjswasi.QuickJSWASM)

@@ -24,7 +24,7 @@ func (m *Module) AddFunctionImports(imports []FunctionImport) (indexes []uint32,
 	if len(imports) == 0 {
 		return nil, nil
 	}
-	move, err := m.functionMove(len(imports))
+	move, err := m.moveFor(len(imports))
 	if err != nil {
 		return nil, err
 	}
@@ -34,49 +34,39 @@ func (m *Module) AddFunctionImports(imports []FunctionImport) (indexes []uint32,
 	return m.insertImports(imports, move), nil
 }
 
-// AddFunctionImportsOutsideBodies is AddFunctionImports for a caller that rewrites all bodies anyway, and so saves one
-// pass: the bodies stay as they are, and the caller must pass the index of each call and ref.func in them through
-// move.Index.
-func (m *Module) AddFunctionImportsOutsideBodies(imports []FunctionImport) (indexes []uint32, move FunctionMove, err error) {
-	if move, err = m.functionMove(len(imports)); err != nil {
-		return nil, FunctionMove{}, err
-	}
-	return m.insertImports(imports, move), move, nil
+// functionMove says how function indexes change: those from first on rise by by.
+type functionMove struct {
+	first, by uint32
 }
 
-// A FunctionMove says how function indexes change: those from First on rise by By.
-type FunctionMove struct {
-	First, By uint32
-}
-
-// Index gives the new index of a function.
-func (v FunctionMove) Index(function uint32) uint32 {
-	if function >= v.First {
-		return function + v.By
+// index gives the new index of a function.
+func (v functionMove) index(function uint32) uint32 {
+	if function >= v.first {
+		return function + v.by
 	}
 	return function
 }
 
-func (m *Module) functionMove(imports int) (FunctionMove, error) {
+func (m *Module) moveFor(imports int) (functionMove, error) {
 	if int64(m.FunctionCount())+int64(imports) > 1<<32-1 {
-		return FunctionMove{}, editError("%d functions and %d imports are too many", m.FunctionCount(), imports)
+		return functionMove{}, editError("%d functions and %d imports are too many", m.FunctionCount(), imports)
 	}
-	return FunctionMove{First: uint32(len(m.Imports)), By: uint32(imports)}, nil
+	return functionMove{first: uint32(len(m.Imports)), by: uint32(imports)}, nil
 }
 
-func (m *Module) insertImports(imports []FunctionImport, move FunctionMove) (indexes []uint32) {
+func (m *Module) insertImports(imports []FunctionImport, move functionMove) (indexes []uint32) {
 	for _, s := range m.Elements {
 		for k, f := range s.Functions {
-			s.Functions[k] = move.Index(f)
+			s.Functions[k] = move.index(f)
 		}
 	}
 	for i := range m.Exports {
 		if e := &m.Exports[i]; e.Kind == ExternFunction {
-			e.Index = move.Index(e.Index)
+			e.Index = move.index(e.Index)
 		}
 	}
 	if m.Start != nil {
-		start := move.Index(*m.Start)
+		start := move.index(*m.Start)
 		m.Start = &start
 	}
 	for _, im := range imports {
@@ -86,14 +76,14 @@ func (m *Module) insertImports(imports []FunctionImport, move FunctionMove) (ind
 	return indexes
 }
 
-func (m *Module) moveInBodies(move FunctionMove) error {
+func (m *Module) moveInBodies(move functionMove) error {
 	var r Reader
 	var ins Instr
 	return m.RewriteBodies(func(_ uint32, code *Code, out *Assembler) error {
 		copied := 0 // what of the body is in out
 		for r.Reset(code.Body); r.Next(&ins); {
-			if (ins.Op == OpCall || ins.Op == OpRefFunc) && ins.Index() >= move.First {
-				out.Raw(code.Body[copied:ins.Offset]).U32(ins.Op, move.Index(ins.Index()))
+			if (ins.Op == OpCall || ins.Op == OpRefFunc) && ins.Index() >= move.first {
+				out.Raw(code.Body[copied:ins.Offset]).U32(ins.Op, move.index(ins.Index()))
 				copied = ins.Offset + len(ins.Raw)
 			}
 		}
