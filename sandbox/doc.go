@@ -31,13 +31,16 @@
 //
 // # Limits
 //
-//	timeout   2 s        [DefaultTimeout]      wall time, from the script's start
+//	timeout   2 s        [DefaultTimeout]      wall time of parsing, running, writing the result
 //	memory    64 MiB     [DefaultMemoryBytes]  the guest's whole memory
 //	fuel      none                             units of the backend
 //	source    256 KiB    [DefaultSourceBytes]
 //	input     4 MiB      [DefaultInputBytes]   JSON text
 //	output    1 MiB      [DefaultOutputBytes]  JSON text
 //	logs      64 KiB     [DefaultLogBytes]
+//
+// Fixed by the backend are the guest's stack (enough for 5,000 plain calls), the
+// nesting of a result (5,000 levels) and the number of log lines.
 //
 // A request may ask for less or, up to [Options.Ceilings], for more.
 package sandbox

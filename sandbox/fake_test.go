@@ -11,9 +11,10 @@ import (
 
 // fakeBackend answers with what its functions say.
 type fakeBackend struct {
-	descriptor spi.Descriptor
-	openErr    error
-	eval       func(ctx context.Context, cfg *spi.Config, req *spi.Request) (*spi.Outcome, error)
+	descriptor  spi.Descriptor
+	openErr     error
+	openNothing bool
+	eval        func(ctx context.Context, cfg *spi.Config, req *spi.Request) (*spi.Outcome, error)
 }
 
 func fake() *fakeBackend {
@@ -33,6 +34,9 @@ func (b *fakeBackend) Close() error             { return nil }
 func (b *fakeBackend) Open(_ context.Context, cfg *spi.Config) (spi.Isolate, error) {
 	if b.openErr != nil {
 		return nil, b.openErr
+	}
+	if b.openNothing {
+		return nil, nil
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -36,7 +36,8 @@ type Limits struct {
 	Timeout time.Duration
 	// MemoryBytes caps the guest's whole memory, its image included.
 	MemoryBytes int64
-	// Fuel is the number of units the guest may burn; zero means no limit.
+	// Fuel is the number of units the guest may burn. The default is no limit,
+	// which cannot be asked for where another default or a ceiling is set.
 	Fuel int64
 	// SourceBytes caps the script's UTF-8 text.
 	SourceBytes int64
@@ -55,19 +56,31 @@ type field struct {
 	get      func(*Limits) *int64
 	fallback int64 // the default
 	min, max int64 // what is not absurd
+	// missing names the backend that does not enforce this limit, so that
+	// nobody can ask for it; empty where it is enforced.
+	missing string
 }
 
 // fields lists the limits; to add one, add it to Limits and here.
 func fields(d spi.Descriptor) []field {
-	return []field{
-		{spi.LimitTimeout, func(l *Limits) *int64 { return (*int64)(&l.Timeout) }, int64(DefaultTimeout), int64(time.Millisecond), int64(MaxTimeout)},
-		{spi.LimitMemory, func(l *Limits) *int64 { return &l.MemoryBytes }, DefaultMemoryBytes, d.MinMemoryBytes, d.MaxMemoryBytes},
-		{spi.LimitFuel, func(l *Limits) *int64 { return &l.Fuel }, 0, 1, math.MaxInt64},
-		{spi.LimitSource, func(l *Limits) *int64 { return &l.SourceBytes }, DefaultSourceBytes, 1, MaxSourceBytes},
-		{spi.LimitInput, func(l *Limits) *int64 { return &l.InputBytes }, DefaultInputBytes, 1, MaxInputBytes},
-		{spi.LimitOutput, func(l *Limits) *int64 { return &l.OutputBytes }, DefaultOutputBytes, 1, MaxOutputBytes},
-		{spi.LimitLogs, func(l *Limits) *int64 { return &l.LogBytes }, DefaultLogBytes, 1, MaxLogBytes},
+	all := []field{
+		{spi.LimitTimeout, func(l *Limits) *int64 { return (*int64)(&l.Timeout) }, int64(DefaultTimeout), int64(time.Millisecond), int64(MaxTimeout), ""},
+		{spi.LimitMemory, func(l *Limits) *int64 { return &l.MemoryBytes }, DefaultMemoryBytes, d.MinMemoryBytes, d.MaxMemoryBytes, ""},
+		{spi.LimitFuel, func(l *Limits) *int64 { return &l.Fuel }, 0, 1, math.MaxInt64, ""},
+		{spi.LimitSource, func(l *Limits) *int64 { return &l.SourceBytes }, DefaultSourceBytes, 1, MaxSourceBytes, ""},
+		{spi.LimitInput, func(l *Limits) *int64 { return &l.InputBytes }, DefaultInputBytes, 1, MaxInputBytes, ""},
+		{spi.LimitOutput, func(l *Limits) *int64 { return &l.OutputBytes }, DefaultOutputBytes, 1, MaxOutputBytes, ""},
+		{spi.LimitLogs, func(l *Limits) *int64 { return &l.LogBytes }, DefaultLogBytes, 1, MaxLogBytes, ""},
 	}
+	for i := range all {
+		f := &all[i]
+		_, ok := d.EnforcementOf(f.name)
+		// Script and input are measured by the sandbox, before the backend is asked.
+		if !ok && f.name != spi.LimitSource && f.name != spi.LimitInput {
+			f.missing = d.Name
+		}
+	}
+	return all
 }
 
 // shown is the value in the unit that the limit's name carries.
@@ -80,6 +93,9 @@ func (f *field) shown(v int64) string {
 
 // check refuses a value that is negative or absurd. Zero is "not given".
 func (f *field) check(v int64) *RequestError {
+	if v != 0 && f.missing != "" {
+		return &RequestError{Field: "limits." + string(f.name), Problem: "is not enforced by backend " + f.missing + "; allowed is none"}
+	}
 	if v == 0 || v >= f.min && v <= f.max {
 		return nil
 	}

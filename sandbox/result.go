@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
@@ -47,18 +48,26 @@ type Error struct {
 	Name    taint.Tainted
 	Message taint.Tainted
 	Stack   *taint.Tainted
-	// Line and Column in the script as it was sent, from 1; 0 where unknown.
+	// Line and Column in the script as it was sent, from 1; 0 where unknown. A
+	// column counts Unicode code points.
 	Line, Column int
 }
 
-// Usage is what the eval consumed.
+// Usage is what the eval consumed: measured by the host, influenced by the script.
 type Usage struct {
-	Fuel            int64
-	Wall            time.Duration
+	// Fuel in the backend's units; for wazero about 6 ns of work each.
+	Fuel int64
+	// Wall is the time of parsing, running and writing the result.
+	Wall time.Duration
+	// MemoryPeakBytes is the largest size of the guest's memory, image included.
 	MemoryPeakBytes int64
-	OutputBytes     int64
-	LogBytes        int64
-	HostCalls       int64
+	// OutputBytes is the size of the result as the script's JSON, before the
+	// escapes that embedding it adds.
+	OutputBytes int64
+	// LogBytes counts the log lines kept, each with one byte for its line end.
+	LogBytes int64
+	// HostCalls is the number of host functions called; scripts have none yet.
+	HostCalls int64
 }
 
 // Truncated says what is not complete.
@@ -66,7 +75,8 @@ type Truncated struct {
 	Logs bool `json:"logs,omitempty"`
 }
 
-// Run is what is needed to get the same bytes again.
+// Run is what is needed, together with the request's script, input and limits,
+// to get the same bytes again.
 type Run struct {
 	Backend  string       `json:"backend"`
 	Image    string       `json:"image,omitempty"`
@@ -78,7 +88,8 @@ type Run struct {
 }
 
 // MarshalJSON writes the result as the HTTP API answers it.
-func (r *Result) MarshalJSON() ([]byte, error) {
+func (r Result) MarshalJSON() ([]byte, error) {
+	var failed error
 	show := func(t *taint.Tainted) json.RawMessage {
 		if t == nil {
 			return nil
@@ -87,9 +98,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 			return taint.Unwrap(*t)
 		}
 		b, err := t.MarshalJSON()
-		if err != nil {
-			return nil // never bare: a label that cannot be written hides the value
-		}
+		failed = errors.Join(failed, err)
 		return b
 	}
 	type wireError struct {
@@ -135,6 +144,9 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	}
 	if r.Truncated != (Truncated{}) {
 		wire.Truncated = &r.Truncated
+	}
+	if failed != nil {
+		return nil, failed // never bare, and never without what is missing
 	}
 	return json.Marshal(wire)
 }

@@ -2,10 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type Sandbox struct {
 	unlabelled bool
 	clock      func() time.Time
 
+	closing chan struct{} // closed by Close
 	mu      sync.Mutex
 	closed  bool           // guarded by mu
 	running sync.WaitGroup // Add under mu while not closed
@@ -60,6 +62,7 @@ func New(backend spi.Backend, opts *Options) (*Sandbox, error) {
 	s := &Sandbox{
 		backend: backend, descriptor: d, fields: fields(d),
 		ceilings: opts.Ceilings, unlabelled: opts.DangerouslyMarshalWithoutTaintLabel, clock: time.Now,
+		closing: make(chan struct{}),
 	}
 	var errs []error
 	if !d.Speaks(spi.JavaScript) {
@@ -78,15 +81,14 @@ func New(backend spi.Backend, opts *Options) (*Sandbox, error) {
 		}
 		v := *f.get(&opts.Defaults)
 		if v == 0 {
-			v = f.fallback
-			if v > f.max { // a backend with less memory than our default
-				v = f.max
+			if v = f.fallback; v != 0 { // a backend may have less, or need more
+				v = min(max(v, f.min), f.max)
+			}
+			if v != 0 && f.missing != "" {
+				errs = append(errs, &RequestError{"backend", fmt.Sprintf("%s does not enforce %s", d.Name, f.name)})
 			}
 		}
 		*f.get(&s.defaults) = v
-		if _, ok := d.EnforcementOf(f.name); !ok && v != 0 && enforcedByBackend(f.name) {
-			errs = append(errs, &RequestError{"backend", fmt.Sprintf("%s does not enforce %s", d.Name, f.name)})
-		}
 	}
 	if opts.MaxConcurrent < 0 {
 		errs = append(errs, &RequestError{"Options.MaxConcurrent", fmt.Sprintf("is %d; allowed is 1 or more, or 0 for the number of CPUs", opts.MaxConcurrent)})
@@ -102,20 +104,18 @@ func New(backend spi.Backend, opts *Options) (*Sandbox, error) {
 	return s, nil
 }
 
-// enforcedByBackend tells the backend's limits from those that the sandbox
-// checks before it calls.
-func enforcedByBackend(name spi.LimitName) bool {
-	return name != spi.LimitSource && name != spi.LimitInput
-}
-
 // Descriptor says what the backend is and promises.
 func (s *Sandbox) Descriptor() spi.Descriptor { return s.descriptor }
 
-// Close refuses further evals and waits for those that run to end; cancel their
-// contexts to hurry them. It is idempotent and does not close the backend.
+// Close refuses further evals, also those that wait for their turn, and waits
+// for those that run to end; cancel their contexts to hurry them. It is
+// idempotent and does not close the backend.
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
 	s.mu.Unlock()
 	s.running.Wait()
 	return nil
@@ -146,38 +146,80 @@ func (s *Sandbox) Eval(ctx context.Context, req Request) (*Result, error) {
 	if j.tooLarge != nil {
 		return s.tooLarge(j), nil
 	}
-	if err := s.turns.Acquire(ctx, 1); err != nil {
+	if err := s.turn(ctx); err != nil {
 		return nil, err
 	}
 	defer s.turns.Release(1)
-
-	iso, err := s.backend.Open(ctx, &j.config)
+	out, err := s.run(ctx, j)
 	if err != nil {
-		return nil, s.backendError(ctx, err)
-	}
-	out, err := iso.Eval(ctx, &j.request)
-	cerr := iso.Close()
-	if err != nil {
-		return nil, s.backendError(ctx, err)
-	}
-	if cerr != nil {
-		return nil, s.backendError(ctx, cerr)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil, ctx.Err()
+		}
+		return nil, &BackendError{Backend: s.descriptor.Name, Err: err}
 	}
 	return s.label(j, out)
 }
 
-func (s *Sandbox) backendError(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return ctx.Err()
+// turn waits in order until one of MaxConcurrent is free, ctx ends or the
+// sandbox is closed.
+func (s *Sandbox) turn(ctx context.Context) error {
+	if s.turns.TryAcquire(1) {
+		return nil
 	}
-	return &BackendError{Backend: s.descriptor.Name, Err: err}
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.closing:
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	err := s.turns.Acquire(waiting, 1)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	default:
+		return ErrClosed
+	}
+}
+
+// run opens an isolate, evaluates and closes it again.
+func (s *Sandbox) run(ctx context.Context, j *job) (out *spi.Outcome, err error) {
+	iso, err := s.backend.Open(ctx, &j.config)
+	if err != nil {
+		return nil, err
+	}
+	if iso == nil {
+		return nil, errors.New("opened no isolate, without an error")
+	}
+	defer func() { err = errors.Join(err, iso.Close()) }()
+	if out, err = iso.Eval(ctx, &j.request); err != nil {
+		return nil, err
+	}
+	return out, checkOutcome(out, &j.config.Limits)
+}
+
+// checkOutcome holds a backend to what [spi.Outcome] promises: anybody may have
+// written it.
+func checkOutcome(out *spi.Outcome, limits *spi.Limits) error {
+	switch {
+	case out == nil:
+		return errors.New("gave no outcome, without an error")
+	case (len(out.Value) == 0) == (out.Error == nil):
+		return errors.New("outcome has not exactly one of value and error")
+	case out.Error != nil && !slices.Contains(spi.Kinds(), out.Error.Kind):
+		return fmt.Errorf("outcome has the unknown kind %.40q", out.Error.Kind)
+	case int64(len(out.Value)) > limits.OutputBytes:
+		return fmt.Errorf("outcome has a value of %d bytes, over %s of %d", len(out.Value), spi.LimitOutput, limits.OutputBytes)
+	case out.Error == nil && taint.Valid(out.Value) != nil:
+		return errors.New("outcome has a value that is not strict JSON")
+	}
+	return nil
 }
 
 // label turns an outcome into a result in which all guest data is wrapped.
 func (s *Sandbox) label(j *job, out *spi.Outcome) (*Result, error) {
-	if (out.Value == nil) == (out.Error == nil) {
-		return nil, &BackendError{s.descriptor.Name, errors.New("outcome has not exactly one of value and error")}
-	}
 	logs := out.Logs
 	if logs == nil {
 		logs = []spi.LogLine{}
@@ -217,11 +259,11 @@ func labelError(e *spi.ScriptError) *Error {
 	return labelled
 }
 
-// text labels a string. Marshalling a string cannot fail: encoding/json
-// replaces what is not valid UTF-8.
+// text labels a string. Marshalling a string cannot fail: what is not valid
+// UTF-8 is replaced first.
 func text(s string) taint.Tainted {
-	b, _ := json.Marshal(s)
-	return taint.Tainted{Origin: taint.OriginSandbox, Value: b}
+	t, _ := taint.WrapValue(taint.OriginSandbox, strings.ToValidUTF8(s, "\ufffd"))
+	return t
 }
 
 func (s *Sandbox) tooLarge(j *job) *Result {

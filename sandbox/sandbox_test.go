@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,6 +46,9 @@ func TestEverythingTheGuestWroteIsLabelled(t *testing.T) {
 	require.NoError(t, err)
 	text, err := json.Marshal(res)
 	require.NoError(t, err)
+	byValue, err := json.Marshal(*res)
+	require.NoError(t, err)
+	assert.Equal(t, string(text), string(byValue))
 	assert.JSONEq(t, `{"status":"error",
 		"logs":{"__loomTainted":{"origin":"sandbox"},"value":[{"level":"warn","text":"GUEST"}]},
 		"error":{"kind":"exception","limit":{"name":"fuel","value":5},
@@ -84,6 +88,9 @@ func TestNothingButAnOutcomeIsAResult(t *testing.T) {
 	t.Parallel()
 	for name, out := range map[string]*spi.Outcome{
 		"neither": {}, "both": {Value: json.RawMessage("1"), Error: &spi.ScriptError{Kind: spi.KindTimeout}},
+		"nothing at all": nil, "an empty value": {Value: json.RawMessage{}}, "broken JSON": {Value: json.RawMessage("{broken")},
+		"an unknown kind": {Error: &spi.ScriptError{Kind: "odd"}}, "duplicate names": {Value: json.RawMessage(`{"a":1,"a":2}`)},
+		"more than was asked for": {Value: json.RawMessage(`"` + strings.Repeat("x", int(DefaultOutputBytes)) + `"`)},
 	} {
 		b := fake()
 		b.eval = func(context.Context, *spi.Config, *spi.Request) (*spi.Outcome, error) { return out, nil }
@@ -91,9 +98,13 @@ func TestNothingButAnOutcomeIsAResult(t *testing.T) {
 		var failed *BackendError
 		require.ErrorAs(t, err, &failed, name)
 	}
+	empty := fake()
+	empty.openNothing = true
+	_, err := newTest(t, empty, nil).Eval(t.Context(), Request{Script: "1"})
+	require.ErrorContains(t, err, "opened no isolate")
 	b := fake()
 	b.openErr = errFake
-	_, err := newTest(t, b, nil).Eval(t.Context(), Request{Script: "1"})
+	_, err = newTest(t, b, nil).Eval(t.Context(), Request{Script: "1"})
 	require.ErrorIs(t, err, errFake)
 	var failed *BackendError
 	require.ErrorAs(t, err, &failed)
@@ -123,7 +134,8 @@ func TestNewRefusesWhatTheBackendDoesNotOffer(t *testing.T) {
 		"no backend":           {nil, nil, "backend must not be nil"},
 		"no JavaScript":        {mute, nil, "fake does not run language js"},
 		"no memory cap":        {without(spi.LimitMemory), nil, "fake does not enforce memoryBytes"},
-		"fuel asked for":       {without(spi.LimitFuel), &Options{Defaults: Limits{Fuel: 5}}, "fake does not enforce fuel"},
+		"fuel asked for":       {without(spi.LimitFuel), &Options{Defaults: Limits{Fuel: 5}}, "Options.Defaults.fuel is not enforced by backend fake"},
+		"fuel as a ceiling":    {without(spi.LimitFuel), &Options{Ceilings: Limits{Fuel: 5}}, "Options.Ceilings.fuel is not enforced by backend fake"},
 		"negative default":     {fake(), &Options{Defaults: Limits{OutputBytes: -1}}, "Options.Defaults.outputBytes is -1; allowed is 1 to 268435456"},
 		"absurd ceiling":       {fake(), &Options{Ceilings: Limits{Timeout: 48 * time.Hour}}, "Options.Ceilings.timeoutMs is 172800000; allowed is 1 to 3600000"},
 		"negative concurrency": {fake(), &Options{MaxConcurrent: -2}, "Options.MaxConcurrent is -2"},
@@ -132,8 +144,17 @@ func TestNewRefusesWhatTheBackendDoesNotOffer(t *testing.T) {
 		_, err := New(c.b, c.opts)
 		assert.ErrorContains(t, err, c.want, name)
 	}
-	_, err := New(without(spi.LimitFuel), nil)
+	s, err := New(without(spi.LimitFuel), nil)
 	require.NoError(t, err, "a limit that nobody asks for need not be offered")
+	_, err = s.Eval(t.Context(), Request{Script: "1", Limits: Limits{Fuel: 5}})
+	var refused *RequestError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, "limits.fuel", refused.Field)
+
+	hungry := fake()
+	hungry.descriptor.MinMemoryBytes = 128 << 20
+	_, err = newTest(t, hungry, nil).Eval(t.Context(), Request{Script: "1"})
+	require.NoError(t, err, "the default is raised to what the backend needs")
 }
 
 func TestARequestIsRefusedWithTheFieldAndWhatIsAllowed(t *testing.T) {
@@ -145,7 +166,7 @@ func TestARequestIsRefusedWithTheFieldAndWhatIsAllowed(t *testing.T) {
 		"script is not valid":      {Script: "\xff" + secret},
 		"language":                 {Script: "1", Language: secret},
 		`"ts" is reserved`:         {Script: "1", Language: "ts"},
-		"input is not strict JSON": {Script: "1", Input: json.RawMessage(`{"a":"` + secret + `","a":1}`)},
+		"input is not strict JSON": {Script: "1", Input: json.RawMessage(`{"` + secret + `":1,"` + secret + `":1}`)},
 		"limits.timeoutMs is -1; allowed is 1 to 3600000":       {Script: "1", Limits: Limits{Timeout: -time.Millisecond}},
 		"limits.timeoutMs is 0.5; allowed is 1 to 3600000":      {Script: "1", Limits: Limits{Timeout: time.Millisecond / 2}},
 		"limits.memoryBytes is 5; allowed is 1048576 to":        {Script: "1", Limits: Limits{MemoryBytes: 5}},
@@ -294,6 +315,32 @@ func TestWaitingEndsWithTheCallersContext(t *testing.T) {
 		_, err := s.Eval(waiting, Request{Script: "2"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		cancel()
+		wg.Wait()
+	})
+}
+
+func TestCloseRefusesThoseThatWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := fake()
+		b.eval = sleep(time.Minute)
+		s := newTest(t, b, &Options{MaxConcurrent: 1})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := s.Eval(t.Context(), Request{Script: "1"})
+			assert.NoError(t, err)
+		})
+		synctest.Wait()
+		for range 3 {
+			wg.Go(func() {
+				_, err := s.Eval(t.Context(), Request{Script: "2"})
+				assert.ErrorIs(t, err, ErrClosed)
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, s.Close())
+		assert.Equal(t, time.Minute, time.Since(start), "the one that ran, and no other")
 		wg.Wait()
 	})
 }

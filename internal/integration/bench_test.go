@@ -70,9 +70,8 @@ func BenchmarkDeadlineOvershoot(b *testing.B) {
 // stops the world, waiting for it to stop included, while guests spin that never
 // call Go but for their fuel. A guest that cannot be stopped shows here.
 //
-// How long runtime.GC takes is reported beside it and says little: it yields
-// while it sweeps, and with every processor taken it gets its turn back when the
-// scheduler's time slices are over, whatever it is that spins.
+// How long runtime.GC takes is reported beside it: it yields several times, and
+// gets its turn back only because guests yield at each tick.
 func BenchmarkGCLatencyWithSpinningGuests(b *testing.B) {
 	const guests = 2
 	sb := newSandbox(b, &sandbox.Options{MaxConcurrent: guests})

@@ -12,7 +12,7 @@
 // # Concurrency
 //
 // An open entry is locked against other processes until it is closed, so that
-// of many that start at once one does the work. A [Entry] is used by one
+// of many that start at once one does the work. An [Entry] is used by one
 // goroutine.
 package codecache
 
@@ -267,7 +267,7 @@ func checkPrivate(path string, dir bool) error {
 		return fmt.Errorf("codecache: %w", err)
 	}
 	if dir != info.IsDir() || !dir && !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is not what it should be", ErrUntrusted, path)
+		return fmt.Errorf("%w: %s is a link, a device or a folder out of place; allowed are plain files and folders", ErrUntrusted, path)
 	}
 	return checkOwner(path, info)
 }

@@ -16,7 +16,7 @@ func checkOwner(path string, info os.FileInfo) error {
 	}
 	mode := info.Mode().Perm()
 	if info.IsDir() && mode&0o077 != 0 || mode&0o022 != 0 {
-		return fmt.Errorf("%w: %s has mode %04o, allowed is 0700 for a directory", ErrUntrusted, path, mode)
+		return fmt.Errorf("%w: %s has mode %04o; allowed is 0700 for a directory, and no writing by others for a file", ErrUntrusted, path, mode)
 	}
 	return nil
 }
