@@ -50,6 +50,8 @@ type App struct {
 	// Backends that are compiled in, in the order in which they are listed. At
 	// least one.
 	Backends []Backend
+
+	atEnd []func() // what Main does last
 }
 
 // Backend is a backend that the binary can start.
@@ -92,6 +94,9 @@ func Main(ctx context.Context, app App) int {
 	defer context.AfterFunc(ctx, stop)()
 
 	status, err := run(ctx, &app)
+	for _, f := range app.atEnd {
+		defer f()
+	}
 	if err != nil {
 		fmt.Fprintln(app.Stderr, "sandboxd: "+oneLine(err.Error()))
 	}
@@ -107,7 +112,7 @@ func run(ctx context.Context, app *App) (int, error) {
 	var (
 		done  ended
 		usage *usageError
-		limit *limitError
+		limit *cancelError
 	)
 	switch {
 	case err == nil:
@@ -137,10 +142,12 @@ func usagef(format string, args ...any) error {
 	return &usageError{problem: fmt.Sprintf(format, args...)}
 }
 
-// limitError is an end by limit or cancellation without a result to print.
-type limitError struct{ problem string }
+// cancelError is an end from outside before there was anything to print.
+type cancelError struct{}
 
-func (e *limitError) Error() string { return e.problem }
+func (e *cancelError) Error() string {
+	return "cancelled: the eval was cancelled before the script started"
+}
 
 // ended carries an exit status whose reason has already been printed.
 type ended int
@@ -165,7 +172,7 @@ func (app *App) pick(name string) (*Backend, error) {
 	case chosen == nil && name == "":
 		return nil, fmt.Errorf("no backend is available here; 'sandboxd backends' says why")
 	case chosen == nil:
-		return nil, usagef("--backend %s is not known; known are %s", name, app.names())
+		return nil, usagef("--backend %s is not known; known are %s", shorten(name), app.names())
 	case chosen.Unavailable != "":
 		return nil, fmt.Errorf("backend %s is not available here: %s", chosen.Name, chosen.Unavailable)
 	}

@@ -26,14 +26,14 @@ type cli struct {
 
 // BeforeResolve is called by kong between reading the arguments and filling in
 // what they left open.
-func (c *cli) BeforeResolve(ctx *kong.Context) error {
+func (c *cli) BeforeResolve(ctx *kong.Context, run context.Context) error {
 	var path word
 	for _, p := range ctx.Path {
 		if p.Flag != nil && p.Flag.Name == "config" {
 			path, _ = ctx.FlagValue(p.Flag).(word)
 		}
 	}
-	if err := c.settings.load(string(path), ctx.Model); err != nil {
+	if err := c.settings.load(run, string(path), ctx.Model); err != nil {
 		return err
 	}
 	ctx.AddResolver(c.settings)
@@ -48,50 +48,81 @@ Exit status: 0 ok; 1 the script failed; 2 usage; 3 a limit or a denial ended it;
 func parseAndRun(ctx context.Context, app *App) error {
 	c := cli{settings: newSettings(app.Env)}
 	helped := false
+	stdout := &checkedWriter{w: app.Stdout}
 	parser, err := kong.New(&c,
 		kong.Name("sandboxd"), kong.Description(description),
-		kong.Writers(app.Stdout, io.Discard),
+		kong.Writers(stdout, io.Discard),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Vars{"backends": app.names()},
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(app),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(app, c.settings),
 	)
 	if err != nil {
 		return fmt.Errorf("command line is not well defined: %w", err)
 	}
 	parsed, err := parser.Parse(app.Args)
+	if stdout.err != nil { // nothing but help is written by kong
+		return fmt.Errorf("help cannot be written: %w", stdout.err)
+	}
 	if helped {
 		return nil
 	}
 	if err != nil {
-		return explain(err, c.settings)
+		err = explain(err)
+	} else {
+		err = parsed.Run()
 	}
-	err = parsed.Run()
-	var usage *usageError
-	if errors.As(err, &usage) && usage.command == "" {
-		usage.command = parsed.Selected().Name
+	command := ""
+	if parsed == nil {
+		var failed *kong.ParseError
+		if errors.As(err, &failed) {
+			parsed = failed.Context
+		}
+	}
+	if parsed != nil && parsed.Selected() != nil {
+		command = parsed.Selected().Name
+	}
+	var (
+		usage     *usageError
+		cancelled *cancelError
+	)
+	switch {
+	case errors.As(err, &cancelled) && command == "serve":
+		return nil // asked to stop before there was anything to serve
+	case errors.As(err, &usage):
+		return &usageError{command: command, problem: c.settings.origin(usage.problem)}
 	}
 	return err
 }
 
-// explain turns kong's errors into ours and adds where a value came from.
-func explain(err error, s *settings) error {
-	var usage *usageError
-	if errors.As(err, &usage) {
-		return usage
+// explain turns kong's errors into ours, and keeps them in the chain for what
+// they know of the command.
+func explain(err error) error {
+	var (
+		usage     *usageError
+		cancelled *cancelError
+	)
+	if errors.As(err, &usage) || errors.As(err, &cancelled) {
+		return err
 	}
 	problem := strings.TrimPrefix(err.Error(), "sandboxd: ")
-	if name, _, ok := strings.Cut(strings.TrimPrefix(problem, "--"), ":"); ok {
-		if from := s.origins[name]; from != "" {
-			problem += " (set by " + from + ")"
-		}
+	if rest, ok := strings.CutPrefix(problem, "unexpected argument "); ok && (rest == "" || rest[0] == ',') {
+		problem = "unexpected empty argument" + rest
 	}
-	command := ""
-	var perr *kong.ParseError
-	if errors.As(err, &perr) && perr.Context != nil {
-		if n := perr.Context.Selected(); n != nil {
-			command = n.Name
-		}
+	return errors.Join(&usageError{problem: shortenWords(problem)}, err)
+}
+
+// checkedWriter keeps the first error of a writer for who cannot be told.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil && c.err == nil {
+		c.err = err
 	}
-	return &usageError{command: command, problem: problem}
+	return n, err
 }

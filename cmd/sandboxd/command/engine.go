@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -24,10 +23,14 @@ type engineFlags struct {
 }
 
 // resolve reads and checks what the flags name.
-func (f *engineFlags) resolve(logger *slog.Logger) (Settings, error) {
-	s := Settings{CacheDir: string(f.CacheDir), NoCache: f.NoCache, Logger: logger}
-	if f.NoCache && f.CacheDir != "" {
-		return s, usagef("--cache-dir and --no-cache exclude each other; allowed is one of them")
+func (f *engineFlags) resolve(ctx context.Context, from *settings, logger *slog.Logger) (Settings, error) {
+	s := Settings{Logger: logger}
+	keep, noCache, err := from.opposed("cache-dir", "no-cache", f.CacheDir != "", f.NoCache)
+	if err != nil {
+		return s, err
+	}
+	if s.NoCache = noCache; keep {
+		s.CacheDir = string(f.CacheDir)
 	}
 	if (f.EngineImage == "") != (f.EngineImageSHA256 == "") {
 		return s, usagef("--engine-image and --engine-image-sha256 must be given together")
@@ -39,28 +42,30 @@ func (f *engineFlags) resolve(logger *slog.Logger) (Settings, error) {
 	if b, err := hex.DecodeString(sum); err != nil || len(b) != sha256.Size {
 		return s, usagef("--engine-image-sha256 is not a SHA-256 sum; allowed is 64 hex digits")
 	}
-	image, err := readAtMost(nil, string(f.EngineImage), maxImageBytes)
+	name := "--engine-image " + shortenPath(string(f.EngineImage))
+	image, err := readAtMost(ctx, nil, string(f.EngineImage), maxImageBytes)
 	if err != nil {
-		return s, usagef("--engine-image %s: %v", f.EngineImage, err)
+		return s, unread(name, err)
 	}
 	if len(image) == 0 || len(image) > maxImageBytes {
-		return s, usagef("--engine-image %s has no usable size; allowed is 1B to %s", f.EngineImage, size(maxImageBytes))
+		return s, usagef("%s has no usable size; allowed is 1B to %s", name, size(maxImageBytes))
 	}
 	if got := sha256.Sum256(image); hex.EncodeToString(got[:]) != sum {
-		return s, usagef("--engine-image %s has the SHA-256 %x, not the one of --engine-image-sha256", f.EngineImage, got)
+		return s, usagef("%s has the SHA-256 %x, not the one of --engine-image-sha256", name, got)
 	}
 	s.EngineImage, s.EngineImageSHA256 = image, sum
 	return s, nil
 }
 
-// start starts a backend. Nothing but ctx can make it a limit's fault.
+// start starts a backend. A start that fails after ctx has ended is cancelled,
+// whatever it says: an engine that is stopped halfway may word it as a fault.
 func start(ctx context.Context, b *Backend, s Settings) (spi.Backend, error) {
 	backend, err := b.New(ctx, s)
-	if err == nil {
+	switch {
+	case err == nil:
 		return backend, nil
-	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil, &limitError{"cancelled: the eval was cancelled before the script started"}
+	case ctx.Err() != nil:
+		return nil, &cancelError{}
 	}
 	return nil, fmt.Errorf("backend %s did not start: %w", b.Name, err)
 }

@@ -5,24 +5,25 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// risky reports whether a terminal may act on the character: C0 and C1
-// controls, DEL, and the marks that reorder or hide text. Newline and tab are
-// left alone.
+// risky reports whether a terminal may act on the character or hide it: C0 and
+// C1 controls, DEL, separators of lines, the marks that reorder text, and all
+// that has no width or no ink. Newline and tab are left alone.
 func risky(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
-	case r < 0x20, r >= 0x7f && r <= 0x9f:
+	case r < 0x20, r >= 0x7f && r <= 0x9f, r == 0x2028, r == 0x2029:
 		return true
-	case r == 0x061c, r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff:
-		return true
-	case r >= 0xe0000 && r <= 0xe007f: // tags: invisible text
+	case r < 0xad:
+		return false
+	case r == 0x2800, r == 0x3164, r == 0xffa0, r == 0x115f, r == 0x1160: // blanks that are no spaces
 		return true
 	}
-	return false
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // harmless writes risky characters and invalid bytes as visible escapes, in the

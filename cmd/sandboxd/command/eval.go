@@ -32,7 +32,7 @@ type evalCmd struct {
 	Backend  word     `placeholder:"NAME" help:"Backend to run on: ${backends}. Default: the one that 'sandboxd backends' marks."`
 	Language string   `enum:"auto,js" default:"auto" placeholder:"auto|js" help:"Language of the script. Default: auto."`
 	Now      *instant `local:"" placeholder:"TIME" help:"Where the script's clock starts, RFC 3339. Default: now."`
-	Seed     *text    `local:"" placeholder:"TEXT" help:"Determines the script's random numbers; at most 128 bytes. Default: a fresh one."`
+	Seed     *seed    `local:"" placeholder:"TEXT" help:"Determines the script's random numbers; at most 128 bytes. Default: a fresh one."`
 	JSON     bool     `name:"json" help:"Print the whole result as JSON on standard output, and nothing else."`
 
 	engineFlags
@@ -40,7 +40,9 @@ type evalCmd struct {
 
 // Help is shown below the flags' summary.
 func (*evalCmd) Help() string {
-	return `The script's value goes to standard output as JSON; its logs and errors go to standard error.
+	return `The script's value goes to standard output as JSON; its logs and errors go to standard error. On a terminal, "| " is in front of each line that the script logged.
+
+SIGINT or SIGTERM cancels the eval, a second one ends the process at once. If it comes before the script has started, there is no result, not with --json either: one line on standard error, and status 3.
 
 Examples:
   sandboxd eval -e '1 + 1'
@@ -51,7 +53,7 @@ Exit status: 0 ok; 1 the script failed (syntax, exception, unserializable, deadl
 }
 
 // Run is called by kong.
-func (c *evalCmd) Run(ctx context.Context, app *App) error {
+func (c *evalCmd) Run(ctx context.Context, app *App, from *settings) error {
 	b, err := app.pick(string(c.Backend))
 	if err != nil {
 		return err
@@ -64,12 +66,12 @@ func (c *evalCmd) Run(ctx context.Context, app *App) error {
 	); err != nil {
 		return err
 	}
-	request, err := c.request(app)
+	request, err := c.request(ctx, app)
 	if err != nil {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(app.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	settings, err := c.resolve(logger)
+	settings, err := c.resolve(ctx, from, logger)
 	if err != nil {
 		return err
 	}
@@ -97,15 +99,16 @@ func evalOnce(ctx context.Context, b *Backend, s Settings, r sandbox.Request) (r
 	}
 	defer sb.Close()
 	result, err = sb.Eval(ctx, r)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil, &limitError{"cancelled: the eval was cancelled before the script started"}
+	var bad *sandbox.RequestError
+	if err != nil && ctx.Err() != nil && !errors.As(err, &bad) {
+		return nil, &cancelError{}
 	}
 	return result, err
 }
 
 // request reads script and input. What is larger than its limit is cut one byte
 // after the hard maximum and left for the sandbox to report.
-func (c *evalCmd) request(app *App) (sandbox.Request, error) {
+func (c *evalCmd) request(ctx context.Context, app *App) (sandbox.Request, error) {
 	r := sandbox.Request{
 		Language: c.Language,
 		Limits: sandbox.Limits{
@@ -120,7 +123,7 @@ func (c *evalCmd) request(app *App) (sandbox.Request, error) {
 	if c.Seed != nil {
 		r.Seed = string(*c.Seed)
 	}
-	script, err := c.script(app.Stdin)
+	script, err := c.script(ctx, app.Stdin)
 	if err != nil {
 		return r, err
 	}
@@ -128,11 +131,11 @@ func (c *evalCmd) request(app *App) (sandbox.Request, error) {
 	if len(bytes.TrimSpace(script)) == 0 {
 		return r, usagef("the script is empty; a script needs at least one expression or statement")
 	}
-	r.Input, err = c.input(app.Stdin)
+	r.Input, err = c.input(ctx, app.Stdin)
 	return r, err
 }
 
-func (c *evalCmd) script(stdin io.Reader) ([]byte, error) {
+func (c *evalCmd) script(ctx context.Context, stdin io.Reader) ([]byte, error) {
 	switch {
 	case c.File != nil && c.Script != nil:
 		return nil, usagef("FILE and -e exclude each other; allowed is one script")
@@ -140,17 +143,19 @@ func (c *evalCmd) script(stdin io.Reader) ([]byte, error) {
 		return []byte(*c.Script), nil
 	case c.File == nil:
 		return nil, usagef("a script is missing; allowed is FILE, - for standard input, or -e SCRIPT")
+	case *c.File == "":
+		return nil, usagef("FILE is empty; allowed is the name of a file, - for standard input, or -e SCRIPT instead")
 	case *c.File == "-" && c.InputFile != nil && *c.InputFile == "-":
 		return nil, usagef("script and --input-file are both standard input; allowed is one of them")
 	}
-	script, err := readAtMost(stdin, *c.File, sandbox.MaxSourceBytes)
+	script, err := readAtMost(ctx, stdin, *c.File, sandbox.MaxSourceBytes)
 	if err != nil {
-		return nil, usagef("script %s: %v", *c.File, err)
+		return nil, unread("script "+shortenPath(*c.File), err)
 	}
 	return script, nil
 }
 
-func (c *evalCmd) input(stdin io.Reader) (json.RawMessage, error) {
+func (c *evalCmd) input(ctx context.Context, stdin io.Reader) (json.RawMessage, error) {
 	var input []byte
 	name := "--input"
 	switch {
@@ -161,10 +166,10 @@ func (c *evalCmd) input(stdin io.Reader) (json.RawMessage, error) {
 	case c.InputFile == nil:
 		return nil, nil
 	default:
-		name = "--input-file " + string(*c.InputFile)
+		name = "--input-file " + shortenPath(string(*c.InputFile))
 		var err error
-		if input, err = readAtMost(stdin, string(*c.InputFile), sandbox.MaxInputBytes); err != nil {
-			return nil, usagef("%s: %v", name, err)
+		if input, err = readAtMost(ctx, stdin, string(*c.InputFile), sandbox.MaxInputBytes); err != nil {
+			return nil, unread(name, err)
 		}
 	}
 	if int64(len(input)) > given(c.MaxInput, sandbox.DefaultInputBytes) {

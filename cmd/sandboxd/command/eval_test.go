@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -188,4 +189,24 @@ func TestVersion(t *testing.T) {
 	var v map[string]string
 	require.NoError(t, json.Unmarshal([]byte(call{args: args("version", "--json")}.run(t).stdout), &v))
 	assert.Equal(t, "1.2.3", v["version"])
+}
+
+// full is a device without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestWhatCannotBeWrittenIsNotStatus0(t *testing.T) {
+	t.Parallel()
+	for _, a := range [][]string{args("--help"), args("serve", "--help"), args("version"), args("version", "--json"), args("backends"), args("backends", "--json"), args("eval", "-e", "input"), args("eval", "-e", "input", "--json")} {
+		var stderr strings.Builder
+		status := command.Main(t.Context(), command.App{Args: a, Stdin: strings.NewReader(""), Stdout: full{}, Stderr: &stderr, Backends: stubs()})
+		assert.Equal(t, 4, status, a)
+		assert.Regexp(t, `^sandboxd: .*cannot be written: no space left\n$`, stderr.String())
+	}
+	for script, want := range map[string]answer{"log log hi": {4, "null\n", ""}, "input": {0, "null\n", ""}, "throw E m": {1, "", ""}, "end timeout": {3, "", ""}} {
+		var stdout strings.Builder
+		status := command.Main(t.Context(), command.App{Args: args("eval", "-e", script), Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: full{}, Backends: stubs()})
+		assert.Equal(t, want, answer{status, stdout.String(), ""}, script)
+	}
 }

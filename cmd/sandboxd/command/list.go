@@ -36,13 +36,12 @@ func (c *backendsCmd) Run(app *App) error {
 	if c.JSON {
 		return printJSON(app.Stdout, list)
 	}
+	texts := make([]string, len(list))
 	for i := range list {
-		if i > 0 {
-			fmt.Fprintln(app.Stdout)
-		}
-		if _, err := io.WriteString(app.Stdout, list[i].text()); err != nil {
-			return fmt.Errorf("list cannot be written: %w", err)
-		}
+		texts[i] = list[i].text()
+	}
+	if _, err := io.WriteString(app.Stdout, strings.Join(texts, "\n")); err != nil {
+		return fmt.Errorf("list cannot be written: %w", err)
 	}
 	return nil
 }
@@ -109,8 +108,10 @@ func (c *versionCmd) Run(app *App) error {
 	if c.JSON {
 		return printJSON(app.Stdout, v)
 	}
-	_, err := fmt.Fprintf(app.Stdout, "sandboxd %s %s %s\n", v.Version, v.Go, v.Platform)
-	return err
+	if _, err := fmt.Fprintf(app.Stdout, "sandboxd %s %s %s\n", v.Version, v.Go, v.Platform); err != nil {
+		return fmt.Errorf("version cannot be written: %w", err)
+	}
+	return nil
 }
 
 func (app *App) version() string {

@@ -24,15 +24,15 @@ func (c *evalCmd) print(app *App, r *sandbox.Result) error {
 		}
 		return statusOf(r)
 	}
-	printLogs(app.Stderr, r, terminal(app.Stderr))
+	lost := printLogs(app.Stderr, r, terminal(app.Stderr))
 	if r.Error != nil {
-		fmt.Fprint(app.Stderr, errorReport(r.Error))
+		fmt.Fprint(app.Stderr, errorReport(r.Error)) // the status says the most important
 		return statusOf(r)
 	}
 	if err := writeJSON(app.Stdout, taint.Unwrap(*r.Value)); err != nil {
 		return err
 	}
-	return statusOf(r)
+	return lost
 }
 
 // writeJSON writes one compact line. Escapes are as good as the characters they
@@ -67,13 +67,16 @@ func statusOf(r *sandbox.Result) error {
 	return ended(StatusBackend)
 }
 
+// margin is in front of what the script logged where a person reads it: no line
+// of the script's can then pass for one of ours.
+const margin = "| "
+
 // printLogs writes the script's log lines: plain for log and info, with the
 // level in front for the others.
-func printLogs(w io.Writer, r *sandbox.Result, person bool) {
+func printLogs(w io.Writer, r *sandbox.Result, person bool) error {
 	var lines []spi.LogLine
 	if err := json.Unmarshal(taint.Unwrap(r.Logs), &lines); err != nil {
-		fmt.Fprintln(w, "sandboxd: the logs cannot be read")
-		return
+		return fmt.Errorf("logs cannot be read: %w", err)
 	}
 	for _, l := range lines {
 		text := l.Text
@@ -81,13 +84,18 @@ func printLogs(w io.Writer, r *sandbox.Result, person bool) {
 			text = string(l.Level) + ": " + text
 		}
 		if person {
-			text = harmless(text)
+			text = margin + strings.ReplaceAll(harmless(text), "\n", "\n"+margin)
 		}
-		fmt.Fprintln(w, text)
+		if _, err := io.WriteString(w, text+"\n"); err != nil {
+			return fmt.Errorf("logs cannot be written: %w", err)
+		}
 	}
 	if r.Truncated.Logs {
-		fmt.Fprintln(w, "sandboxd: more logs were dropped (see --max-logs)")
+		if _, err := fmt.Fprintln(w, "sandboxd: more logs were dropped (see --max-logs)"); err != nil {
+			return fmt.Errorf("logs cannot be written: %w", err)
+		}
 	}
+	return nil
 }
 
 // errorReport is what a person reads of a failed eval. Text of the script is

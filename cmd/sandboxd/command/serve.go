@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/internal/httpapi"
@@ -18,12 +20,13 @@ import (
 )
 
 type serveCmd struct {
-	Listen    word     `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Default: 127.0.0.1:8080."`
-	AllowHost []string `placeholder:"NAME" help:"Host name that requests may be for, besides loopback names and the host of --listen; repeatable. Without it every name is allowed, unless --listen is a loopback address."`
-	Backend   []string `placeholder:"NAME" help:"Backend that requests may choose: ${backends}; the first is theirs if they name none; repeatable. Default: the one that 'sandboxd backends' marks."`
+	Listen    word  `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Default: 127.0.0.1:8080."`
+	AllowHost names `placeholder:"NAME" help:"Host name that requests may be for, besides loopback names and the host of --listen; repeatable. Without it every name is allowed, unless --listen is a loopback address."`
+	Backend   names `placeholder:"NAME" help:"Backend that requests may choose: ${backends}; the first is theirs if they name none; repeatable. Default: the one that 'sandboxd backends' marks."`
 
 	MaxConcurrent   count  `default:"0" placeholder:"N" help:"Evals that run at once; 0 is the number of CPUs. Default: 0."`
 	MaxQueue        count  `default:"128" placeholder:"N" help:"Requests that may wait for a turn; more get 503. Default: 128."`
+	MaxQueueBytes   *size  `placeholder:"SIZE" help:"Memory that waiting requests and unsent results may hold together; more get 503. At least, and by default if that is more than 256MiB, twice the largest body. Default: 256MiB."`
 	QueueTimeout    span   `default:"30s" placeholder:"DURATION" help:"How long an eval may wait for its turn before it gets 503. Default: 30s."`
 	ShutdownTimeout span   `default:"30s" placeholder:"DURATION" help:"How long running evals may take to end when the server stops; then they are cancelled. Default: 30s."`
 	LogFormat       string `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on standard error. Default: text."`
@@ -45,6 +48,12 @@ type serveCmd struct {
 	engineFlags
 }
 
+// Bounds of --max-queue-bytes.
+const (
+	defaultQueueBytes = int64(256 << 20)
+	mostQueueBytes    = int64(1 << 40)
+)
+
 // defaultMaxMemory is the ceiling on memory, or the backend's own if lower.
 const defaultMaxMemory = int64(256 << 20)
 
@@ -61,7 +70,8 @@ SIGTERM or SIGINT stops the server gracefully, a second one at once. Exit status
 }
 
 // Run is called by kong.
-func (c *serveCmd) Run(ctx context.Context, app *App) error {
+func (c *serveCmd) Run(ctx context.Context, app *App, from *settings) error {
+	c.ignoreBrokenPipes(app)
 	backends, err := c.backends(app)
 	if err != nil {
 		return err
@@ -74,30 +84,45 @@ func (c *serveCmd) Run(ctx context.Context, app *App) error {
 		}
 	}
 	logger := c.logger(app)
-	settings, err := c.resolve(logger)
+	settings, err := c.resolve(ctx, from, logger)
 	if err != nil {
 		return err
 	}
+	opts := httpapi.Options{
+		Version: app.version(), Backends: descriptors,
+		MaxTimeout: time.Duration(c.MaxTimeout), MaxSourceBytes: int64(c.MaxSource), MaxInputBytes: int64(c.MaxInput),
+		MaxConcurrent: c.concurrent(), MaxQueue: int(c.MaxQueue), QueueTimeout: time.Duration(c.QueueTimeout),
+		Logger: logger,
+	}
+	least := opts.MinQueueBytes()
+	if err := check(bound{"max-queue-bytes", (*int64)(c.MaxQueueBytes), least, mostQueueBytes, showSize}); err != nil {
+		return err
+	}
+	opts.MaxQueueBytes = given(c.MaxQueueBytes, max(defaultQueueBytes, least))
 	ln, err := net.Listen("tcp", string(c.Listen))
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		return usagef("--listen %s: %v; allowed is HOST:PORT of this machine", c.Listen, err)
+		return usagef("--listen %s: %v; allowed is HOST:PORT of this machine", shorten(string(c.Listen)), err)
 	}
 	defer ln.Close()
-	api, err := httpapi.New(httpapi.Options{
-		Version: app.version(), Backends: descriptors,
-		MaxTimeout: time.Duration(c.MaxTimeout), MaxSourceBytes: int64(c.MaxSource), MaxInputBytes: int64(c.MaxInput),
-		MaxConcurrent: c.concurrent(), MaxQueue: int(c.MaxQueue), QueueTimeout: time.Duration(c.QueueTimeout),
-		Hosts: c.hosts(ln.Addr()), Logger: logger,
-	})
+	opts.Hosts = c.hosts(ln.Addr())
+	api, err := httpapi.New(opts)
 	if err != nil {
 		return err
 	}
 	logger.Info("listening", "address", ln.Addr().String(), "version", app.version())
 	return c.serve(ctx, api, ln, backends, settings)
+}
+
+// ignoreBrokenPipes keeps a server alive whose log nobody reads any more.
+func (c *serveCmd) ignoreBrokenPipes(app *App) {
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Ignore(syscall.SIGPIPE)
+		app.atEnd = append(app.atEnd, func() { signal.Reset(syscall.SIGPIPE) })
+	}
 }
 
 // serve listens at once and starts the backends meanwhile: probes get an answer
@@ -113,6 +138,10 @@ func (c *serveCmd) serve(ctx context.Context, api *httpapi.API, ln net.Listener,
 	go func() {
 		es, err := c.startAll(ctx, backends, settings)
 		if err != nil {
+			if ctx.Err() == nil { // not asked to stop
+				settings.Logger.Error("no backend, stopping", "error", err)
+				api.Failed()
+			}
 			cancel() // the server has nothing to offer: stop it
 		} else {
 			api.Ready(es.evaluators())
@@ -127,11 +156,7 @@ func (c *serveCmd) serve(ctx context.Context, api *httpapi.API, ln net.Listener,
 	if err != nil {
 		return fmt.Errorf("server stopped: %w", err)
 	}
-	var stopped *limitError
-	if errors.As(start.err, &stopped) { // asked to stop while starting: no fault
-		return nil
-	}
-	return start.err
+	return start.err // a cancellation is the end that was asked for
 }
 
 // engines are started backends with their sandboxes.
@@ -185,7 +210,7 @@ func warmUp(ctx context.Context, sb *sandbox.Sandbox) error {
 	r, err := sb.Eval(ctx, sandbox.Request{Script: "null"})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &limitError{"cancelled while starting"}
+		return &cancelError{}
 	case err != nil:
 		return err
 	case r.Error != nil && ctx.Err() == nil && r.Error.Kind != spi.KindTimeout && r.Error.Kind != spi.KindFuel:

@@ -163,6 +163,40 @@ func TestServeOffersSeveralBackendsAndTheFirstIsTheDefault(t *testing.T) {
 	assert.Equal(t, 0, stop())
 }
 
+func TestAListIsAFlagGivenAgainOrWithCommas(t *testing.T) {
+	t.Parallel()
+	url, _, stop := serving(t, only(&stub.Backend{}), "--allow-host", "a.example,b.example", "--allow-host", "c.example")
+	for host, want := range map[string]int{"a.example": 200, "b.example": 200, "c.example": 200, "localhost": 200, "d.example": 421} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
+		require.NoError(t, err)
+		r.Host = host
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, want, resp.StatusCode, host)
+	}
+	assert.Equal(t, 0, stop())
+}
+
+func TestServeBoundsTheBytesThatWait(t *testing.T) {
+	t.Parallel()
+	b := &stub.Backend{Started: make(chan struct{}), Release: make(chan struct{})}
+	url, _, stop := serving(t, only(b), "--max-source", "1KiB", "--max-input", "1MiB", "--max-concurrent", "1", "--max-queue-bytes", "2300000B")
+	large := `","input":"` + strings.Repeat("x", 900<<10) + `"}`
+	running := make(chan int, 1)
+	go func() {
+		status, _ := fetch(t, "POST", url+"/v1/eval", `{"script":"wait`+large)
+		running <- status
+	}()
+	<-b.Started
+	status, body := fetch(t, "POST", url+"/v1/eval", `{"script":"input`+large)
+	assert.Equal(t, 503, status)
+	assert.Contains(t, body, "too many bytes are waiting")
+	close(b.Release)
+	assert.Equal(t, 200, <-running)
+	assert.Equal(t, 0, stop())
+}
+
 type named struct{ *stub.Backend }
 
 func (named) Describe() spi.Descriptor { d := stub.Describe(); d.Name = "second"; return d }

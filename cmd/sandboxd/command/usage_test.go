@@ -72,6 +72,39 @@ func TestBadUsageGivesOneLineThatNamesTheThingAndStatus2(t *testing.T) {
 		"image with another sum":      {call{args: args("eval", file, "--engine-image", image, "--engine-image-sha256", strings.Repeat("0", 64))}, []string{"--engine-image", "SHA-256"}},
 		"both caches":                 {call{args: args("eval", file, "--cache-dir", dir, "--no-cache")}, []string{"--cache-dir and --no-cache"}},
 		"bool that is none":           {call{args: args("eval", file, "--json=maybe")}, []string{"--json", "maybe"}},
+		"both caches in one file":     {call{args: args("eval", file, "--config", write("both.yaml", "eval: {cache-dir: /x, no-cache: true}"))}, []string{"--cache-dir and --no-cache", "both.yaml"}},
+		"both caches in environment":  {call{args: args("eval", file), env: args("SANDBOXD_CACHE_DIR=/x", "SANDBOXD_NO_CACHE=1")}, []string{"--cache-dir and --no-cache", "SANDBOXD_CACHE_DIR"}},
+		"both inputs":                 {call{args: args("eval", file, "--input", "1", "--input-file", bad)}, []string{"--input and --input-file"}},
+		"empty file name":             {call{args: args("eval", "")}, []string{"FILE is empty"}},
+		"empty command":               {call{args: args("")}, []string{"unexpected empty argument"}},
+		"empty second file":           {call{args: args("eval", file, "")}, []string{"unexpected empty argument"}},
+		"empty script flag":           {call{args: args("eval", "-e", "")}, []string{"script is empty"}},
+		"empty seed":                  {call{args: args("eval", file, "--seed", "")}, []string{"--seed: is empty"}},
+		"empty backend":               {call{args: args("eval", file, "--backend=")}, []string{"--backend: is empty"}},
+		"comma in a time":             {call{args: args("eval", file, "--now", "2026-01-02T03:04:05,5Z")}, []string{"--now", "RFC 3339"}},
+		"offset of a day":             {call{args: args("eval", file, "--now", "2026-01-02T03:04:05-24:00")}, []string{"--now", "RFC 3339"}},
+		"offset of 60 minutes":        {call{args: args("eval", file, "--now", "2026-01-02T03:04:05+00:60")}, []string{"--now", "RFC 3339"}},
+		"long backend name":           {call{args: args("eval", file, "--backend", strings.Repeat("n", 100))}, []string{"--backend " + strings.Repeat("n", 63) + "… is"}},
+		"long flag name":              {call{args: args("eval", file, "--"+strings.Repeat("n", 500))}, []string{"unknown flag", "nnn…"}},
+		"long argument":               {call{args: args("eval", file, strings.Repeat("n o ", 500))}, []string{"unexpected argument", "…"}},
+		"long file name":              {call{args: args("eval", strings.Repeat("d/", 100)+"x.js")}, []string{"script …", "d/d/x.js: no such file"}},
+		"long address":                {call{args: args("serve", "--listen", strings.Repeat("n", 100))}, []string{"--listen " + strings.Repeat("n", 63) + "…:"}},
+		"bound from environment":      {call{args: args("eval", file), env: args("SANDBOXD_TIMEOUT=9h")}, []string{"--timeout is 9h; allowed is 1ms to 1h (set by SANDBOXD_TIMEOUT)"}},
+		"backend from environment":    {call{args: args("eval", file), env: args("SANDBOXD_BACKEND=foo")}, []string{"--backend foo is not known", "(set by SANDBOXD_BACKEND)"}},
+		"language from environment":   {call{args: args("eval", file), env: args("SANDBOXD_LANGUAGE=py")}, []string{"--language", "(set by SANDBOXD_LANGUAGE)"}},
+		"bound from a file":           {call{args: args("serve", "--config", write("bound.yaml", "serve: {max-source: 1GiB}"))}, []string{"--max-source is 1GiB", "bound.yaml)"}},
+		"address from environment":    {call{args: args("serve"), env: args("SANDBOXD_LISTEN=nowhere")}, []string{"--listen nowhere", "(set by SANDBOXD_LISTEN)"}},
+		"empty config":                {call{args: args("eval", file, "--config=")}, []string{"--config: is empty; allowed is FILE"}},
+		"empty config in environment": {call{args: args("eval", file), env: args("SANDBOXD_CONFIG=")}, []string{"--config: is empty; allowed is FILE (set by SANDBOXD_CONFIG)"}},
+		"config from environment":     {call{args: args("eval", file), env: args("SANDBOXD_CONFIG=missing.yaml")}, []string{"--config missing.yaml: no such file (set by SANDBOXD_CONFIG)"}},
+		"empty host":                  {call{args: args("serve", "--allow-host=")}, []string{"--allow-host: is empty", "NAME"}},
+		"empty host among others":     {call{args: args("serve", "--allow-host", "a.example,")}, []string{"--allow-host: is empty or has an empty entry"}},
+		"empty host in environment":   {call{args: args("serve"), env: args("SANDBOXD_ALLOW_HOST=")}, []string{"--allow-host: is empty", "(set by SANDBOXD_ALLOW_HOST)"}},
+		"empty hosts in a file":       {call{args: args("serve", "--config", write("hosts.yaml", "serve: {allow-host: []}"))}, []string{"--allow-host: is empty", "hosts.yaml)"}},
+		"empty host in a file":        {call{args: args("serve", "--config", write("host.yaml", "serve: {allow-host: [a.example, '']}"))}, []string{"--allow-host: is empty", "host.yaml)"}},
+		"serve: empty backend":        {call{args: args("serve", "--backend=")}, []string{"--backend: is empty"}},
+		"serve: empty backends":       {call{args: args("serve", "--config", write("backends.yaml", "serve: {backend: []}"))}, []string{"--backend: is empty"}},
+		"serve: few bytes":            {call{args: args("serve", "--max-queue-bytes", "1MiB")}, []string{"--max-queue-bytes is 1MiB; allowed is 46268418B to 1024GiB"}},
 		"bad environment":             {call{args: args("eval", file), env: args("SANDBOXD_TIMEOUT=soon")}, []string{"--timeout", "soon", "SANDBOXD_TIMEOUT"}},
 		"serve: bad address":          {call{args: args("serve", "--listen", "nowhere")}, []string{"--listen nowhere", "HOST:PORT"}},
 		"serve: unknown backend":      {call{args: args("serve", "--backend", "foo")}, []string{"--backend foo", "stub"}},
@@ -106,68 +139,4 @@ func TestHelpIsOnStandardOutputAndListsExitStatuses(t *testing.T) {
 		assert.Contains(t, got.stdout, "Usage: sandboxd")
 	}
 	assert.Contains(t, call{args: args("eval", "--help")}.run(t).stdout, "Exit status: 0 ok; 1 the script failed")
-}
-
-func TestSettingsComeFromFlagsThenEnvironmentThenFile(t *testing.T) {
-	t.Parallel()
-	config := filepath.Join(t.TempDir(), "c.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("eval:\n  timeout: 3s\n  memory: 3MiB\n  fuel: 3\nserve:\n  allow-host: [a.example, b.example]\n"), 0o600))
-	inEnv := args("SANDBOXD_CONFIG="+config, "SANDBOXD_TIMEOUT=2s", "SANDBOXD_MEMORY=2MiB", "SANDBOXD_PORT=tcp://10.0.0.1:80", "HOME=/x")
-	got := call{args: args("eval", "-e", "limits", "--timeout", "1s"), env: inEnv}.run(t)
-	require.Equal(t, 0, got.status, got.stderr)
-	assert.JSONEq(t, `{"Timeout":1000000000,"MemoryBytes":2097152,"Fuel":3,"OutputBytes":1048576,"LogBytes":65536}`, got.stdout)
-
-	got = call{args: args("--config", config, "eval", "-e", "limits")}.run(t)
-	require.Equal(t, 0, got.status, got.stderr)
-	assert.JSONEq(t, `{"Timeout":3000000000,"MemoryBytes":3145728,"Fuel":3,"OutputBytes":1048576,"LogBytes":65536}`, got.stdout)
-}
-
-func TestWhatBelongsToOneCallIsNotTakenFromTheEnvironment(t *testing.T) {
-	t.Parallel()
-	got := call{args: args("eval", "-e", "input"), env: args("SANDBOXD_INPUT=1", "SANDBOXD_SCRIPT=value 2", "SANDBOXD_HELP=true")}.run(t)
-	assert.Equal(t, answer{0, "null\n", ""}, got)
-}
-
-func TestAFaultyConfigurationFileIsRefusedByName(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		text string
-		says []string
-	}{
-		"unknown flag":     {"serve:\n  lissten: x\n", []string{"unknown key serve.lissten", "listen"}},
-		"unknown section":  {"server: {}\n", []string{"unknown key server", "eval, serve"}},
-		"flag of one call": {"eval:\n  script: x\n", []string{"unknown key eval.script"}},
-		"not a section":    {"serve: 5\n", []string{"section per command"}},
-		"duplicate":        {"eval:\n  timeout: 1s\n  timeout: 2s\n", []string{"[3:3]"}},
-		"broken":           {"eval: [\n", []string{"[1:"}},
-		"wrong type":       {"eval:\n  timeout: {a: 1}\n", []string{"eval.timeout", "must be a string"}},
-		"fraction":         {"eval:\n  fuel: 1.5\n", []string{"eval.fuel", "whole number"}},
-		"bad value":        {"eval:\n  timeout: soon\n", []string{"--timeout", "soon", "c.yaml"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			config := filepath.Join(t.TempDir(), "c.yaml")
-			require.NoError(t, os.WriteFile(config, []byte(c.text), 0o600))
-			got := call{args: args("eval", "-e", "limits", "--config", config)}.run(t)
-			assert.Equal(t, 2, got.status)
-			assert.Equal(t, 1, strings.Count(got.stderr, "\n"), got.stderr)
-			assert.Contains(t, got.stderr, "c.yaml")
-			for _, part := range c.says {
-				assert.Contains(t, got.stderr, part)
-			}
-		})
-	}
-	t.Run("missing", func(t *testing.T) {
-		t.Parallel()
-		got := call{args: args("eval", "-e", "limits", "--config", "missing.yaml")}.run(t)
-		assert.Equal(t, 2, got.status)
-		assert.Contains(t, got.stderr, "--config missing.yaml: no such file")
-	})
-	t.Run("empty is fine", func(t *testing.T) {
-		t.Parallel()
-		config := filepath.Join(t.TempDir(), "c.yaml")
-		require.NoError(t, os.WriteFile(config, []byte("# nothing\n"), 0o600))
-		got := call{args: args("eval", "-e", "input", "--config", config)}.run(t)
-		assert.Equal(t, answer{0, "null\n", ""}, got)
-	})
 }

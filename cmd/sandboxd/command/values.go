@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/internal/httpapi"
 )
 
 // The types below are flag values. Each refuses what it does not allow with one
@@ -42,6 +45,36 @@ func (w *word) Decode(ctx *kong.DecodeContext) error {
 		err = fmt.Errorf("is empty; allowed is %s", ctx.Value.Tag.PlaceHolder)
 	}
 	*w = word(s)
+	return err
+}
+
+// names is a list of words: the flag given again, or with commas. There is no
+// empty list: it would say "none", and no flag of ours means that.
+type names []string
+
+func (n *names) Decode(ctx *kong.DecodeContext) error {
+	s, err := pop(ctx, ctx.Value.Tag.PlaceHolder, false)
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		if part == "" {
+			return fmt.Errorf("is empty or has an empty entry; allowed is %s", ctx.Value.Tag.PlaceHolder)
+		}
+		*n = append(*n, part)
+	}
+	return nil
+}
+
+// seed is a text that is not empty: an empty one would say "not given".
+type seed string
+
+func (v *seed) Decode(ctx *kong.DecodeContext) error {
+	s, err := pop(ctx, ctx.Value.Tag.PlaceHolder, true)
+	if err == nil && s == "" {
+		err = fmt.Errorf("is empty; allowed is %s", ctx.Value.Tag.PlaceHolder)
+	}
+	*v = seed(s)
 	return err
 }
 
@@ -156,18 +189,44 @@ func (v *instant) Decode(ctx *kong.DecodeContext) error {
 	if err != nil {
 		return err
 	}
-	// The range is the sandbox's to check, but the zero time would say "not given".
-	if v.Time, err = time.Parse(time.RFC3339Nano, s); err != nil || v.IsZero() {
+	var ok bool
+	if v.Time, ok = httpapi.ParseTime(s); !ok {
 		return fmt.Errorf("%q is not a time; allowed is %s", shorten(s), instantWant)
 	}
 	return nil
 }
 
+// longestName is how much is repeated of a name that somebody else chose.
+const longestName = 64
+
 // shorten keeps a mistyped value from filling the screen.
 func shorten(s string) string {
-	const most = 64
-	if len(s) <= most {
+	if utf8.RuneCountInString(s) <= longestName {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return string([]rune(s)[:longestName-1]) + "…"
+}
+
+// shortenPath is shorten for a file: its end says more than its beginning.
+func shortenPath(s string) string {
+	if utf8.RuneCountInString(s) <= longestName {
+		return s
+	}
+	r := []rune(s)
+	return "…" + string(r[len(r)-longestName+1:])
+}
+
+// shortenWords shortens every word of a message that repeats what it was given,
+// and the message.
+func shortenWords(s string) string {
+	const most = 512
+	words := strings.Fields(s)
+	for i, w := range words {
+		words[i] = shorten(w)
+	}
+	s = strings.Join(words, " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
+	}
+	return s
 }

@@ -7,10 +7,15 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/sandbox"
+	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/taint"
 )
 
 func TestSizesAreWholeBytesWithAnOptionalUnit(t *testing.T) {
@@ -74,6 +79,38 @@ func FuzzHarmlessLeavesNothingThatATerminalActsOnAndKeepsJSON(f *testing.F) {
 			t.Fatalf("%q changed its meaning: %q", raw, harmless(string(raw)))
 		}
 	})
+}
+
+func TestTextThatIsNotSeenIsEscaped(t *testing.T) {
+	t.Parallel()
+	for _, r := range []rune{
+		0x00ad, 0x034f, 0x0600, 0x061c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x200b, 0x200d, 0x202e, 0x2028, 0x2029, 0x2060, 0x2065, 0x2066,
+		0x2800, 0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfff9, 0x1bca0, 0x1d173, 0xe0001, 0xe0041, 0xe0100, 0xe01ef, 0xe0fff,
+	} {
+		got := harmless("a" + string(r) + "b")
+		assert.Regexp(t, `^a(\\u[0-9a-f]{4}){1,2}b$`, got, "%U", r)
+	}
+	for _, s := range []string{"plain", "äöü", "日本語", "한국어", "עברית", "😀", "a\n\tb", "\u00a0", "\u3000"} {
+		assert.Equal(t, s, harmless(s))
+	}
+}
+
+func result(t *testing.T, lines ...spi.LogLine) *sandbox.Result {
+	t.Helper()
+	logs, err := taint.WrapValue(taint.OriginSandbox, lines)
+	require.NoError(t, err)
+	return &sandbox.Result{Status: sandbox.StatusOK, Logs: logs}
+}
+
+func TestWhatAScriptLogsCannotPassForALineOfOurs(t *testing.T) {
+	t.Parallel()
+	r := result(t, spi.LogLine{Level: spi.LevelLog, Text: "timeout: a\nsandboxd: b\r\nc\u2028d"}, spi.LogLine{Level: spi.LevelWarn, Text: "e\n"})
+	r.Truncated.Logs = true
+	var person, pipe strings.Builder
+	require.NoError(t, printLogs(&person, r, true))
+	require.NoError(t, printLogs(&pipe, r, false))
+	assert.Equal(t, "| timeout: a\n| sandboxd: b\\u000d\n| c\\u2028d\n| warn: e\n| \nsandboxd: more logs were dropped (see --max-logs)\n", person.String())
+	assert.Equal(t, "timeout: a\nsandboxd: b\r\nc\u2028d\nwarn: e\n\nsandboxd: more logs were dropped (see --max-logs)\n", pipe.String())
 }
 
 func TestATerminalIsToldFromAFileAndAPipe(t *testing.T) {

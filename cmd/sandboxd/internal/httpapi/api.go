@@ -73,8 +73,8 @@ type API struct {
 	ready      chan struct{}        // closed by Ready
 	evaluators map[string]Evaluator // written before ready is closed
 
-	// hope ends when the API can no longer become ready. The cause is the
-	// problem that everybody who waits for it gets.
+	// hope ends when no further eval can begin. The cause is the problem that
+	// everybody gets who waits for a backend or whose body is being read.
 	hope    context.Context
 	abandon context.CancelCauseFunc
 
@@ -169,7 +169,7 @@ func (a *API) state() (ready bool, refusal *problem) {
 	return a.isReady, nil
 }
 
-// hopeless is why the API does not become ready, once hope has ended.
+// hopeless is why no further eval begins, once hope has ended.
 func (a *API) hopeless() *problem {
 	var p *problem
 	if errors.As(context.Cause(a.hope), &p) {

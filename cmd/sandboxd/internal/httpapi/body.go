@@ -71,15 +71,17 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 
 	conn := http.NewResponseController(w)
 	begun := time.Now()
-	interrupt := func() { _ = conn.SetReadDeadline(begun) }
-	defer context.AfterFunc(a.hope, interrupt)()
-	defer context.AfterFunc(r.Context(), interrupt)()
+	defer context.AfterFunc(a.hope, func() { _ = conn.SetReadDeadline(begun) })()
 	body := http.MaxBytesReader(w, r.Body, most)
 	var buf []byte
 	for {
 		if len(buf) == cap(buf) {
 			bigger := a.grown(buf, r.ContentLength)
 			if !h.add(bigger) {
+				// Many clients read no answer before they have sent everything.
+				h.settle(0)
+				buf = nil
+				_, _ = io.Copy(io.Discard, body)
 				return nil, unavailable("too many bytes are waiting")
 			}
 			buf = append(make([]byte, 0, bigger), buf...)
@@ -87,7 +89,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 			// Where a writer has no deadlines, the server's own is left.
 			_ = conn.SetReadDeadline(begun.Add(bodyTime(int64(len(buf)))))
 		}
-		if a.hope.Err() != nil || r.Context().Err() != nil {
+		if a.hope.Err() != nil {
 			return nil, a.hopeless()
 		}
 		n, err := body.Read(buf[len(buf):cap(buf)])
@@ -98,7 +100,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 			return nil, newProblem(http.StatusBadRequest, "the body is not strict JSON: it is empty")
 		case err == io.EOF:
 			return buf, nil
-		case a.hope.Err() != nil || r.Context().Err() != nil:
+		case a.hope.Err() != nil:
 			return nil, a.hopeless()
 		default:
 			return nil, unreadable(err)

@@ -66,10 +66,51 @@ func TestBytesOfWaitingEvalsAreBoundedHoweverTheyCome(t *testing.T) {
 	}
 }
 
+// unread is a client that does not read its answer until told to.
+type unread struct {
+	*httptest.ResponseRecorder
+	once    sync.Once
+	writing chan struct{}
+	read    chan struct{}
+}
+
+func (u *unread) Write(p []byte) (int, error) {
+	u.once.Do(func() { close(u.writing) })
+	<-u.read
+	return u.ResponseRecorder.Write(p)
+}
+
+func TestAResultThatIsNotReadCountsUntilItIs(t *testing.T) {
+	t.Parallel()
+	api, _ := ready(t, &stub.Backend{}, func(o *httpapi.Options) {
+		o.MaxInputBytes = 1 << 20
+		o.MaxQueueBytes = o.MinQueueBytes()
+	})
+	large := `{"script":"input","input":"` + strings.Repeat("x", 900<<10) + `"}`
+	for body, another := range map[string]int{
+		large: 503,
+		strings.Replace(large, "input", "value 1", 1): 200, // the input has gone, and the result is small
+	} {
+		slow := &unread{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), read: make(chan struct{})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			api.ServeHTTP(slow, post(body))
+		}()
+		<-slow.writing
+		assert.Equal(t, another, do(api, post(large)).Code)
+		assert.Equal(t, 200, do(api, post(`{"script":"input"}`)).Code)
+		close(slow.read)
+		<-done
+		assert.Equal(t, 200, slow.Code)
+		assert.Equal(t, 200, do(api, post(large)).Code)
+	}
+}
+
 // Not parallel: it measures the heap.
 func TestAWaitingEvalHoldsOneCopyOfItsInput(t *testing.T) {
-	const n, size = 12, 4 << 20
-	for name, padding := range map[string]int{"input alone": 0, "much around it": 4 << 20} {
+	const n, size = 12, 2 << 20
+	for name, padding := range map[string]int{"input alone": 0, "much around it": 2 << 20} {
 		t.Run(name, func(t *testing.T) {
 			b := &stub.Backend{Started: make(chan struct{}), Release: make(chan struct{})}
 			api, _ := ready(t, b, func(o *httpapi.Options) { o.MaxConcurrent, o.MaxInputBytes, o.MaxQueueBytes = 1, 8<<20, 512<<20 })
@@ -103,7 +144,7 @@ func TestAWaitingEvalHoldsOneCopyOfItsInput(t *testing.T) {
 				<-body.done
 			}
 			// Decoding follows reading: until it is over there is more.
-			assert.Eventually(t, func() bool { return heap()-before < n*size*5/2 }, 20*time.Second, 10*time.Millisecond)
+			assert.Eventually(t, func() bool { return heap()-before < n*size*3/2 }, 20*time.Second, 10*time.Millisecond)
 			assert.Greater(t, heap()-before, int64(n*size/2), "they do hold it")
 			close(b.Release)
 			go func() {
@@ -167,11 +208,45 @@ func TestWhoSendsNoBodyTakesNoPlace(t *testing.T) {
 	assert.NoError(t, <-ended)
 }
 
+func TestAClientThatIsRefusedForItsBytesCanReadTheAnswerAfterSendingAll(t *testing.T) {
+	t.Parallel()
+	b := &stub.Backend{Started: make(chan struct{}), Release: make(chan struct{})}
+	api, _ := ready(t, b, func(o *httpapi.Options) {
+		o.MaxConcurrent, o.MaxInputBytes = 1, 4<<20
+		o.MaxQueueBytes = o.MinQueueBytes()
+	})
+	url, stop, ended := served(t, api, time.Minute)
+	large := strings.Repeat("x", 4<<20-2)
+	got := make(chan reply, 1)
+	go func() { got <- send(context.Background(), url, `{"script":"wait","input":"`+large+`"}`) }()
+	<-b.Started
+	body := `{"script":"input","input":"` + large + `"}`
+	conn := dial(t, url, len(body), body) // writes to the end before it reads
+	assert.Equal(t, 503, answered(t, conn).StatusCode)
+	close(b.Release)
+	assert.Equal(t, 200, (<-got).status)
+	stop()
+	assert.NoError(t, <-ended)
+}
+
 func TestABodyThatIsAnnouncedAsTooLargeIsRefusedBeforeItComes(t *testing.T) {
 	t.Parallel()
 	api, _ := ready(t, &stub.Backend{}, nil)
 	url, stop, ended := served(t, api, time.Second)
 	assert.Equal(t, 413, answered(t, dial(t, url, 100<<20, "")).StatusCode)
+	stop()
+	assert.NoError(t, <-ended)
+}
+
+// It waits for the whole ten seconds, as the deadline is net/http's to keep.
+func TestAConnectionWhoseBodyDoesNotComeInTimeIsAnswered(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	api, _ := ready(t, &stub.Backend{}, nil)
+	url, stop, ended := served(t, api, time.Second)
+	assert.Equal(t, 408, answered(t, dial(t, url, 100, "{")).StatusCode)
 	stop()
 	assert.NoError(t, <-ended)
 }

@@ -98,8 +98,8 @@ func (a *API) decode(ctx context.Context, u *upload) (string, sandbox.Request, *
 	if p != nil {
 		return "", r, p
 	}
-	kept := int64(cap(text)) // by the input, which is a part of it
-	if kept > 2*int64(len(r.Input)) {
+	kept := int64(cap(text))                          // by the input, which is a part of it
+	if own := int64(len(r.Input)); kept > own+own/4 { // more would be kept than is needed
 		r.Input = bytes.Clone(r.Input)
 		kept = int64(len(r.Input))
 	}

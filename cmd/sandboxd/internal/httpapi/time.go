@@ -7,7 +7,7 @@ import (
 
 // rfc3339 is the form alone: time.Parse also takes commas and offsets that no
 // clock has.
-const rfc3339 = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,18})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`
+const rfc3339 = `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`
 
 // ParseTime reads a time strictly as in RFC 3339, and is for the command line as
 // well. It refuses the zero time, which would say "not given"; the range is the
