@@ -155,17 +155,22 @@ func TestAServerWhoseBackendDoesNotStartAnswersWhoWaitsAndEndsAtOnce(t *testing.
 	assert.Equal(t, 4, stop())
 }
 
-// waiting is a client that has sent an eval. Connections are accepted in order,
-// so what answers a later one has accepted this one.
+// waiting is a client that has sent an eval, of which the handler is known to
+// run: it has asked for the body.
 func waiting(t *testing.T, url string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	_, err = io.WriteString(conn, "POST /v1/eval HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n{\"script\":\"input\"}")
+	_, err = io.WriteString(conn, "POST /v1/eval HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 18\r\nExpect: 100-continue\r\n\r\n")
 	require.NoError(t, err)
-	status, _ := fetch(t, "GET", url+"/readyz", "")
-	require.Equal(t, 503, status)
+	const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
+	interim := make([]byte, len(goOn))
+	_, err = io.ReadFull(conn, interim)
+	require.NoError(t, err)
+	require.Equal(t, goOn, string(interim))
+	_, err = io.WriteString(conn, `{"script":"input"}`)
+	require.NoError(t, err)
 	return conn
 }
 

@@ -73,10 +73,10 @@ type API struct {
 	ready      chan struct{}        // closed by Ready
 	evaluators map[string]Evaluator // written before ready is closed
 
-	// hope ends when no further eval can begin. The cause is the problem that
+	// startup ends when no further eval can begin. The cause is the problem that
 	// everybody gets who waits for a backend or whose body is being read.
-	hope    context.Context
-	abandon context.CancelCauseFunc
+	startup    context.Context
+	endStartup context.CancelCauseFunc
 
 	mu      sync.Mutex
 	isReady bool // guarded by mu
@@ -100,7 +100,7 @@ func New(opts Options) (*API, error) {
 		decoders: semaphore.NewWeighted(int64(opts.MaxConcurrent)),
 		turns:    semaphore.NewWeighted(int64(opts.MaxConcurrent)),
 	}
-	a.hope, a.abandon = context.WithCancelCause(context.Background())
+	a.startup, a.endStartup = context.WithCancelCause(context.Background())
 	mux := http.NewServeMux()
 	if err := a.register(mux); err != nil {
 		return nil, fmt.Errorf("httpapi: the description cannot be written: %w", err)
@@ -129,7 +129,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *API) Ready(evaluators map[string]Evaluator) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.isReady && a.hope.Err() == nil {
+	if !a.isReady && a.startup.Err() == nil {
 		a.evaluators, a.isReady = evaluators, true
 		close(a.ready)
 	}
@@ -141,7 +141,7 @@ func (a *API) Failed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.isReady {
-		a.abandon(unavailable("the backend did not start"))
+		a.endStartup(unavailable("the backend did not start"))
 	}
 }
 
@@ -152,7 +152,7 @@ func (a *API) Closing() {
 	defer a.mu.Unlock()
 	a.closing = true
 	if !a.isReady {
-		a.abandon(unavailable("the server is stopping"))
+		a.endStartup(unavailable("the server is stopping"))
 	}
 }
 
@@ -161,18 +161,18 @@ func (a *API) state() (ready bool, refusal *problem) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.hope.Err() != nil:
-		return false, a.hopeless()
+	case a.startup.Err() != nil:
+		return false, a.startupRefusal()
 	case a.closing:
 		return a.isReady, unavailable("the server is stopping")
 	}
 	return a.isReady, nil
 }
 
-// hopeless is why no further eval begins, once hope has ended.
-func (a *API) hopeless() *problem {
+// startupRefusal is why no further eval begins, once startup has ended.
+func (a *API) startupRefusal() *problem {
 	var p *problem
-	if errors.As(context.Cause(a.hope), &p) {
+	if errors.As(context.Cause(a.startup), &p) {
 		return p
 	}
 	return unavailable("the server is stopping")

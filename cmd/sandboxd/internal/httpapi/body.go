@@ -71,7 +71,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 
 	conn := http.NewResponseController(w)
 	begun := time.Now()
-	defer context.AfterFunc(a.hope, func() { _ = conn.SetReadDeadline(begun) })()
+	defer context.AfterFunc(a.startup, func() { _ = conn.SetReadDeadline(begun) })()
 	body := http.MaxBytesReader(w, r.Body, most)
 	var buf []byte
 	for {
@@ -89,8 +89,8 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 			// Where a writer has no deadlines, the server's own is left.
 			_ = conn.SetReadDeadline(begun.Add(bodyTime(int64(len(buf)))))
 		}
-		if a.hope.Err() != nil {
-			return nil, a.hopeless()
+		if a.startup.Err() != nil {
+			return nil, a.startupRefusal()
 		}
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -100,8 +100,8 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 			return nil, newProblem(http.StatusBadRequest, "the body is not strict JSON: it is empty")
 		case err == io.EOF:
 			return buf, nil
-		case a.hope.Err() != nil:
-			return nil, a.hopeless()
+		case a.startup.Err() != nil:
+			return nil, a.startupRefusal()
 		default:
 			return nil, unreadable(err)
 		}

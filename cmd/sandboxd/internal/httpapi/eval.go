@@ -114,8 +114,8 @@ var errBusy = errors.New("httpapi: no turn within the queue timeout")
 func (a *API) run(ctx context.Context, backend string, req sandbox.Request) (*sandbox.Result, error) {
 	select {
 	case <-a.ready:
-	case <-a.hope.Done():
-		return nil, a.hopeless()
+	case <-a.startup.Done():
+		return nil, a.startupRefusal()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -159,7 +159,10 @@ func (a *API) failed(backend string, err error) *problem {
 	case errors.Is(err, errBusy):
 		return unavailable("no turn came within the queue's time")
 	case errors.Is(err, sandbox.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		// The client has gone, or the server no longer waits for anything.
+		// The server no longer waits for anything, or the client has gone.
+		if _, refusal := a.state(); refusal != nil {
+			return refusal
+		}
 		return unavailable("the eval was cancelled before the script started")
 	default:
 		a.opts.Logger.Error("eval failed", "backend", backend, "error", err)

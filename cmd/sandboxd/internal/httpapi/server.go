@@ -58,7 +58,7 @@ func (a *API) Serve(ctx context.Context, ln net.Listener, grace time.Duration) e
 	} else if a.opts.Logger.Info("stopping", "grace", grace); !shutdown(srv, grace) {
 		a.opts.Logger.Warn("cancelling the evals that are left")
 		cancelEvals()
-		a.abandon(unavailable("the server is stopping")) // bodies that are being read
+		a.endStartup(unavailable("the server is stopping")) // bodies that are being read
 		if !shutdown(srv, forcedGrace) {
 			_ = srv.Close() // what is left answers to nobody
 		}
