@@ -70,9 +70,18 @@ func TestAnErrorIsWhereAPersonWouldLook(t *testing.T) {
 		"class A extends Error { constructor(m) {\nsuper(m); this.name = 'VE' } }\n\n\nthrow new A('x')": 5,
 		"class A extends Error {}\nclass B extends A {\nconstructor() { super('y') } }\n\nthrow new B()": 5,
 		"function ApiError() { return 1 }\nfunction g() {\nthrow new Error('x') }\ng()":                  3,
-		"const x = 1;\n\nundefinedName;":                                                                 3,
-		"const a = 1;\na();":                                                                             2,
-		"JSON.parse('1');\nJSON.parse('{');":                                                             2,
+		"const a=1;\nconst b=2;\n\nconst c = foo + 1;\nc":                                                4,
+		"function f() {\n  const total = 0;\n  const n = Number(2);\n  total++;\n  if (n) {\n    return String(n);\n  }\n  console.log('done');\n  return total;\n}\nf()": 4,
+		"function get(){return null}\nconst u = get();\nconst opts = { name: 'default', size: 3 };\nconst label = u.name;":                                                4,
+		"const r = await Promise.resolve(null);\n// r.name may be missing\nconst label = r.name;":                                                                         3,
+		"const a = 1;\na = 5;\nlet b = 2;\n\nfoo();\nreturn a":                                                                                                            2,
+		"return 1; break":                    1,
+		"return 1;\nconst z":                 2,
+		"return 1\n}}":                       2,
+		"return 1\n}\n// done {}\n// x":      2,
+		"const x = 1;\n\nundefinedName;":     3,
+		"const a = 1;\na();":                 2,
+		"JSON.parse('1');\nJSON.parse('{');": 2,
 	} {
 		out := run(t, shared, testConfig(), source)
 		require.NotNil(t, out.Error, source)

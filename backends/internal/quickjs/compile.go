@@ -55,30 +55,50 @@ func (e *eval) compile(source string) (program, error) {
 func (e *eval) stoppedAtReturn() bool { return e.h.sink.thrown.message == e.img.handles.ReturnError }
 
 // compileBody makes a function of a script that returns. The wrapper is a method
-// of an object, after which only a comma or a brace can follow.
+// of an object, after which only a comma or a brace can follow. A text that
+// closes it and opens another function parses too; it cannot do so in a wrapper
+// after which a statement has to follow, so it has to parse in that one first.
 func (e *eval) compileBody(source string) (jsValue, error) {
-	code, err := e.parse("\n({async script(){\n"+source+"\n}}).script", 0, -1)
-	switch {
-	case err == nil:
-		// A text that closes the wrapper and opens another function parses too.
-		// It cannot do so in a wrapper after which a statement has to follow.
-		_, err = e.parse("\nasync function script(){\n"+source+"\n}", 0, -1)
-		return code, err
-	case errors.Is(err, errSyntax) && e.h.sink.thrown.place().line > lineCount(source):
-		// The parser complains about the wrapper's end, which is not the user's.
-		// Is there a brace too many, or is something not closed?
-		_, err = e.parse("\n({async script(){{\n"+source+"\n}}).script", 0, -1)
-		if err == nil {
-			last := strings.LastIndexByte(source, '}') // after it there can only be blanks
-			e.h.sink.thrown = thrown{name: "SyntaxError", message: "a closing brace too many", line: lineCount(source[:last+1])}
-		} else if errors.Is(err, errSyntax) {
-			e.h.sink.thrown = thrown{name: "SyntaxError", message: "unexpected end of the script: something is not closed", line: lineCount(source)}
-		} else {
+	checked, err := e.parse("\nasync function script(){\n"+source+"\n}", 0, -1)
+	if err == nil {
+		if _, err := e.call(fnFreeValue, uint64(e.img.handles.Context), checked); err != nil {
 			return 0, err
 		}
+		return e.parseBody(source, "")
+	}
+	if !errors.Is(err, errSyntax) {
+		return 0, err
+	}
+	t := &e.h.sink.thrown
+	last := lineCount(source)
+	if t.place().line <= last {
 		return 0, errSyntax
 	}
-	return 0, err
+	complaint := *t
+	complaint.line, complaint.stack = last, ""
+	if !strings.Contains(t.message, "'}'") && !strings.Contains(t.message, "''") {
+		*t = complaint // about the user's last token, noticed at the one behind it
+		return 0, errSyntax
+	}
+	// The parser complains about the wrapper's end, which is not the user's. Are
+	// there braces too many, or is something not closed?
+	for extra := "{"; len(extra) <= 3; extra += "{" {
+		_, err := e.parseBody(source, extra)
+		if err == nil {
+			end := strings.LastIndexByte(withoutComments(source), '}') // only blanks can follow
+			*t = thrown{name: "SyntaxError", message: "a closing brace too many", line: lineCount(source[:end+1])}
+			return 0, errSyntax
+		}
+		if !errors.Is(err, errSyntax) {
+			return 0, err
+		}
+	}
+	*t = thrown{name: "SyntaxError", message: "unexpected end of the script: something is not closed", line: last}
+	return 0, errSyntax
+}
+
+func (e *eval) parseBody(source, extra string) (jsValue, error) {
+	return e.parse("\n({async script(){"+extra+"\n"+source+"\n}}).script", 0, -1)
 }
 
 // parse compiles without running. errSyntax leaves the error in the sink.
@@ -91,9 +111,11 @@ func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
 	if err != nil {
 		return 0, err
 	}
+	if _, err := e.call(fnFree, uint64(at)); err != nil {
+		return 0, err
+	}
 	if isException(v) {
 		return 0, e.throw(errSyntax)
 	}
-	_, err = e.call(fnFree, uint64(at))
-	return v, err
+	return v, nil
 }

@@ -31,7 +31,7 @@ func hint(source string, line int) string {
 	case regexp.MustCompile(moduleSign).MatchString(text):
 		return " (hint: a script has no modules; remove import and export, what it may use is global)"
 	case regexp.MustCompile(typeSign).MatchString(text):
-		return " (hint: this looks like TypeScript; remove the type annotations, scripts are JavaScript)"
+		return " (hint: if this is TypeScript, remove its type syntax: scripts are JavaScript)"
 	}
 	return ""
 }

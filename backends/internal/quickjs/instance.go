@@ -53,6 +53,7 @@ const (
 	fnGetGlobalObject
 	fnSetPropertyStr
 	fnGetPropertyStr
+	fnFreeValue
 	fnParseJSON
 	fnEval2
 	fnEvalFunction
@@ -84,6 +85,7 @@ func functionTable() [functionCount]signature {
 		fnGetGlobalObject:   {"JS_GetGlobalObject", "i:I"},
 		fnSetPropertyStr:    {"JS_SetPropertyStr", "iIiI:i"},
 		fnGetPropertyStr:    {"JS_GetPropertyStr", "iIi:I"},
+		fnFreeValue:         {"JS_FreeValue", "iI:"},
 		fnParseJSON:         {"JS_ParseJSON", "iiii:I"},
 		fnEval2:             {"JS_Eval2", "iiii:I"},
 		fnEvalFunction:      {"JS_EvalFunction", "iI:I"},

@@ -1,7 +1,7 @@
 package quickjs
 
 import (
-	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,12 +17,15 @@ func (t *thrown) place() place {
 	if t.line > 0 {
 		return place{line: t.line}
 	}
-	first := true // of the frames: only there can the error's constructors be
+	constructors := slices.Clone(t.classes) // whose frames may come first, once each
 	for frame := range strings.Lines(t.stack) {
-		if first && t.constructs(frame) {
+		if i := slices.IndexFunc(constructors, func(class string) bool {
+			return class != "" && strings.HasPrefix(strings.TrimLeft(frame, " "), "at "+class+" (")
+		}); i >= 0 {
+			constructors = slices.Delete(constructors, i, i+1)
 			continue
 		}
-		first = false
+		constructors = nil
 		_, after, ok := strings.Cut(frame, scriptName+":")
 		if !ok {
 			continue
@@ -40,17 +43,6 @@ func (t *thrown) place() place {
 	return place{}
 }
 
-// constructs reports whether a frame is of a class that the error is of.
-func (t *thrown) constructs(frame string) bool {
-	frame = strings.TrimLeft(frame, " ")
-	for _, class := range t.classes {
-		if class != "" && strings.HasPrefix(frame, "at "+class+" (") {
-			return true
-		}
-	}
-	return false
-}
-
 // number reads decimal digits, at most nine of them.
 func number(s string) (v, length int) {
 	for length < len(s) && length < 9 && s[length] >= '0' && s[length] <= '9' {
@@ -58,40 +50,6 @@ func number(s string) (v, length int) {
 		length++
 	}
 	return v, length
-}
-
-// unreadable is how the engine complains when something is read of undefined or
-// null.
-const unreadable = `^cannot read property '([^']{1,200})' of (undefined|null)$`
-
-// refineWindow bounds the search for a property, which no deadline covers. It is
-// more than any function that a person would read.
-const refineWindow = 64 << 10
-
-// refined is the place of a failed property access. The engine notes positions
-// for calls and not for reads, so the place that it gives is that of what ran
-// before. The first read of the property from there on is the likely one; where
-// there is none, the place is unknown, since a wrong one misleads.
-func (t *thrown) refined(source string) place {
-	p := t.place()
-	if t.name != "TypeError" {
-		return p
-	}
-	found := regexp.MustCompile(unreadable).FindStringSubmatch(t.message)
-	if found == nil {
-		return p
-	}
-	name := regexp.QuoteMeta(found[1])
-	read := regexp.MustCompile(`(?:\.\s*` + name + `|\[\s*['"` + "`" + `]?` + name + `['"` + "`" + `]?\s*\])(?:[^\w$]|$)|[{,]\s*` + name + `\s*[:,=}]`)
-	start := offsetOf(source, p)
-	at := read.FindStringIndex(source[start:min(start+refineWindow, len(source))])
-	if at == nil {
-		return place{}
-	}
-	if q := placeOf(source, start+at[0]); q.line != p.line {
-		return q
-	}
-	return p
 }
 
 // lineEnd finds the first line end of JavaScript (ECMA-262, section 12.3):
@@ -133,28 +91,6 @@ func lineOf(source string, line int) string {
 	}
 	end, _ := lineEnd(source)
 	return source[:end]
-}
-
-// offsetOf is where a place is in the text; columns count characters. Of a place
-// that is not in the text it is the start of its line, or of the text.
-func offsetOf(source string, p place) int {
-	at := 0
-	for line := p.line; line > 1; line-- {
-		end, next := lineEnd(source[at:])
-		if end == len(source)-at {
-			return 0
-		}
-		at += next
-	}
-	column := 1
-	end, _ := lineEnd(source[at:])
-	for i := range source[at : at+end] {
-		if column >= p.column {
-			return at + i
-		}
-		column++
-	}
-	return at
 }
 
 // placeOf is the place of an offset into the text.
