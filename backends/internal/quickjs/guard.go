@@ -19,7 +19,7 @@ type guards struct {
 	fuel, depth, stackPointer, stackLow, growRefused uint32 // globals
 	tick                                             uint32 // imported function
 	lowStack, bulkCopy, bulkFill, grow               uint32 // functions we add
-	softLimit, hardLimit, top                        int32  // addresses in the stack region
+	softLimit, hardLimit                             int32  // addresses in the stack region
 }
 
 // addFunctions defines the guards' own functions. They come before instrument,
@@ -33,7 +33,7 @@ func (g *guards) addFunctions(m *wasmbin.Module) {
 	// trap below the hard one.
 	var a wasmbin.Assembler
 	a.I32Const(1).GlobalSet(g.stackLow)
-	g.outside(&a, g.hardLimit)
+	g.below(&a, g.hardLimit)
 	a.If(wasmbin.BlockEmpty).Op(wasmbin.OpUnreachable).End().End()
 	g.lowStack = m.AddFunction(empty, wasmbin.Code{Body: clone(&a)})
 
@@ -106,12 +106,10 @@ func (g *guards) burn(a *wasmbin.Assembler) {
 	a.If(wasmbin.BlockEmpty).Call(g.tick).End()
 }
 
-// outside asks whether the stack pointer is below a limit or above the top. One
-// unsigned comparison does both, and a pointer that wrapped around below zero
-// does not look like a high one.
-func (g *guards) outside(a *wasmbin.Assembler, limit int32) {
-	a.GlobalGet(g.stackPointer).I32Const(limit).Op(wasmbin.OpI32Sub)
-	a.I32Const(g.top - limit).Op(wasmbin.OpI32GtU)
+// below asks whether the stack pointer is below a limit. Signed: the region is
+// far below 2 GiB, and a pointer that wrapped around below zero is negative.
+func (g *guards) below(a *wasmbin.Assembler, limit int32) {
+	a.GlobalGet(g.stackPointer).I32Const(limit).Op(wasmbin.OpI32LtS)
 }
 
 // instrument puts the guards into every body: fuel at each function entry and
@@ -149,7 +147,7 @@ func (g *guards) instrument(m *wasmbin.Module) error {
 				g.burn(out)
 			case ins.Op == wasmbin.OpGlobalSet && ins.Index() == g.stackPointer:
 				out.Raw(ins.Raw)
-				g.outside(out, g.softLimit)
+				g.below(out, g.softLimit)
 				out.If(wasmbin.BlockEmpty).Call(g.lowStack).End()
 			case ins.Op == wasmbin.OpMemoryCopy && !own:
 				out.Call(g.bulkCopy)

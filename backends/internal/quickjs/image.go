@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
@@ -15,7 +16,7 @@ import (
 // interface. It goes into caches and continuations.
 const FormatVersion = 1
 
-// Image is a booted guest, ready to be instantiated. It is immutable.
+// Image is a booted guest, ready to be instantiated. What it holds is immutable.
 type Image struct {
 	// WASM is the module: guards, prelude and heap included.
 	WASM []byte
@@ -28,6 +29,7 @@ type Image struct {
 
 	layout  layout
 	handles handles
+	running atomic.Int32 // evals in progress, for hosts to see who waits
 }
 
 // handles are addresses and values inside the image. The host keeps them, so

@@ -25,7 +25,7 @@ type Isolate struct {
 // NewIsolate makes an isolate of a pristine instance, whose host must be h.
 // closeInstance is called once, when no eval runs.
 func NewIsolate(img *Image, inst Instance, h *Host, closeInstance func() error) (*Isolate, error) {
-	h.inst = inst
+	h.inst, h.running = inst, &img.running
 	state, ok := window(inst.Memory(), img.handles.RandomState, 8)
 	if !ok {
 		return nil, errors.New("quickjs: instance is smaller than its image")
@@ -60,6 +60,8 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		return nil, fmt.Errorf("quickjs: language %q: %w; allowed is %s", req.Language, spi.ErrUnsupported, spi.JavaScript)
 	}
 	h := i.host
+	h.running.Add(1)
+	defer h.running.Add(-1)
 	h.begin()
 	stopWatching := h.watch(ctx)
 	e := &eval{img: i.img, inst: h.inst, h: h}

@@ -73,7 +73,7 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	}
 	g := guards{
 		stackPointer: 0, tick: imported[0],
-		softLimit: int32(l.StackLow + stackSoft), hardLimit: int32(l.StackLow + stackHard), top: int32(l.StackTop),
+		softLimit: int32(l.StackLow + stackSoft), hardLimit: int32(l.StackLow + stackHard),
 	}
 	for _, add := range []struct {
 		index *uint32

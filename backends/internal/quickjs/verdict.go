@@ -53,10 +53,8 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 // stackIsOver reports whether a guard of the stack was what trapped: the same
 // comparisons that the guards make.
 func (e *eval) stackIsOver() bool {
-	l := &e.img.layout
-	hard := l.StackLow + stackHard
 	return e.nativeStack || int32(e.inst.Global(GlobalDepth)) > MaxCallDepth ||
-		uint32(e.inst.Global(GlobalStackPointer))-hard > l.StackTop-hard
+		int32(e.inst.Global(GlobalStackPointer)) < int32(e.img.layout.StackLow+stackHard)
 }
 
 // explain adds the limit that was reached and, where the host ended the eval,
