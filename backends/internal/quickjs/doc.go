@@ -19,7 +19,7 @@
 //
 // # Concurrency
 //
-// An [Image] is immutable. A [Host] and its Instance belong to one isolate and
+// An [Image] may be shared by any number of isolates. A [Host] and its Instance belong to one isolate and
 // one goroutine at a time; [Host.Kill] may be called from any goroutine.
 //
 // # Errors
