@@ -16,6 +16,8 @@ require (
 )
 
 require (
+	github.com/bytecodealliance/wasmtime-go/v39 v39.0.1 // indirect
+	github.com/fastschema/qjs v0.0.6 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.44.0 // indirect
 	golang.org/x/tools v0.26.0 // indirect

@@ -15,7 +15,7 @@ import (
 	wz "github.com/tetratelabs/wazero"
 	"go.uber.org/goleak"
 
-	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
+	"github.com/loom-sandbox/sandboxd/backends/internal/wasmhost"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
@@ -111,7 +111,7 @@ func TestMemoryIsCappedToThePage(t *testing.T) {
 		require.NotNil(t, out.Error)
 		assert.Equal(t, spi.KindMemory, out.Error.Kind)
 		assert.Equal(t, &spi.ReachedLimit{Name: spi.LimitMemory, Value: capBytes}, out.Error.Limit)
-		assert.Equal(t, capBytes/pageBytes*pageBytes, out.Usage.MemoryPeakBytes)
+		assert.Equal(t, capBytes/wasmhost.PageBytes*wasmhost.PageBytes, out.Usage.MemoryPeakBytes)
 	}
 }
 
@@ -306,9 +306,9 @@ func TestOpenAndCloseMayRace(t *testing.T) {
 	require.NoError(t, err)
 	// Backends on the same engine, so that many rounds are cheap to start.
 	for range 60 {
-		e, err := newEngine(t.Context(), b.image, wz.NewRuntimeConfigInterpreter(), nil)
+		m, err := engine{wz.NewRuntimeConfigInterpreter()}.Compile(t.Context(), b.host.Image(), nil)
 		require.NoError(t, err)
-		round := &Backend{image: b.image, engine: e, descriptor: b.descriptor, isolates: map[*quickjs.Isolate]bool{}}
+		round := wasmhost.New(b.host.Image(), m, Describe())
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {

@@ -16,10 +16,10 @@ import (
 func TestTheImageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	_, source := quickjs.DefaultSource()
-	assert.Equal(t, source, shared.image.SourceSHA256)
-	hash := sha256.Sum256(shared.image.WASM)
+	assert.Equal(t, source, shared.host.Image().SourceSHA256)
+	hash := sha256.Sum256(shared.host.Image().WASM)
 	assert.Equal(t, "sha256:"+hex.EncodeToString(hash[:]), shared.Describe().Image)
-	assert.Contains(t, string(shared.image.WASM), `{"format":1,"source":"sha256:`+source+`"}`)
+	assert.Contains(t, string(shared.host.Image().WASM), `{"format":1,"source":"sha256:`+source+`"}`)
 }
 
 func TestBulkMovesAreRightAtAnySizeAndOverlap(t *testing.T) {

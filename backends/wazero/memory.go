@@ -1,9 +1,10 @@
 package wazero
 
-import "github.com/tetratelabs/wazero/experimental"
+import (
+	"github.com/tetratelabs/wazero/experimental"
 
-// pageBytes is a page of WebAssembly.
-const pageBytes = 64 << 10
+	"github.com/loom-sandbox/sandboxd/backends/internal/wasmhost"
+)
 
 var _ experimental.LinearMemory = (*linearMemory)(nil)
 
@@ -15,7 +16,7 @@ type linearMemory struct {
 }
 
 func newMemory(maxBytes int64) (*linearMemory, error) {
-	capBytes := uint64(maxBytes) / pageBytes * pageBytes
+	capBytes := uint64(maxBytes) / wasmhost.PageBytes * wasmhost.PageBytes
 	b, err := reserve(capBytes)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,8 @@ func House() *Plan {
 }
 
 func rows() []Row {
+	wasmRooms := []string{"spi", "backends/internal/quickjs", "backends/internal/codecache", "backends/internal/wasmhost"}
+	wasmTests := []string{"sandbox", "taint", "spi/conformance", "spi/spitest", "backends/internal/enginetest"}
 	return []Row{
 		// The contract.
 		{Package: "spi", TestOwn: []string{"spi/conformance", "spi/spitest"}},
@@ -63,12 +65,12 @@ func rows() []Row {
 
 		// Engines: how code runs.
 		{
-			Package: "backends/wazero", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache"}, Modules: []string{wazero, xsys},
-			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"}, TestModules: []string{reactor},
+			Package: "backends/wazero", Own: wasmRooms, Modules: []string{wazero},
+			TestOwn: wasmTests, TestModules: []string{reactor},
 		},
 		{
-			Package: "backends/wasmtime", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache"}, Modules: []string{wasmtime, xsys},
-			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"}, TestModules: []string{reactor},
+			Package: "backends/wasmtime", Own: wasmRooms, Modules: []string{wasmtime, xsys},
+			TestOwn: wasmTests, TestModules: []string{reactor},
 		},
 		{
 			Package: "backends/process", Own: []string{"spi", "backends/internal/wire", "backends/internal/jail"}, Modules: []string{xsys},
@@ -81,6 +83,8 @@ func rows() []Row {
 		{Package: "backends/internal/quickjs", Own: []string{"spi", "backends/internal/wasmbin"}, Modules: []string{jsonV2, reactor}},
 		{Package: "backends/internal/wasmbin", TestModules: []string{reactor, wazero}},
 		{Package: "backends/internal/codecache", Modules: []string{internals, xsys}},
+		{Package: "backends/internal/wasmhost", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache"}},
+		{Package: "backends/internal/enginetest", Own: wasmRooms, Modules: []string{testify}},
 		{Package: "backends/internal/wire", Own: []string{"spi"}},
 		{Package: "backends/internal/jail", Modules: []string{xsys}},
 

@@ -87,6 +87,9 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 			return nil, nil, err
 		}
 	}
+	if err := shorten(m); err != nil {
+		return nil, nil, err
+	}
 	g.addFunctions(m)
 	emit, err := addEmit(m, imported[1])
 	if err != nil {
@@ -102,6 +105,23 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 		}
 	}
 	return m, l, exportOnly(m, &g, invoke)
+}
+
+// shorten gives every call_indirect the one-byte form of table 0. Linkers leave
+// room for five bytes, which is only valid with the reference-types proposal.
+func shorten(m *wasmbin.Module) error {
+	var r wasmbin.Reader
+	var ins wasmbin.Instr
+	return m.RewriteBodies(func(_ uint32, code *wasmbin.Code, out *wasmbin.Assembler) error {
+		for r.Reset(code.Body); r.Next(&ins); {
+			if ins.Op == wasmbin.OpCallIndirect && ins.Imm2 == 0 {
+				out.CallIndirect(ins.Index())
+			} else {
+				out.Raw(ins.Raw)
+			}
+		}
+		return r.Err()
+	})
 }
 
 // addEmit defines the C function behind the prelude's host.emit(op, text): a

@@ -1,4 +1,4 @@
-package wazero
+package wasmhost
 
 import (
 	"context"
@@ -7,14 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
-	wz "github.com/tetratelabs/wazero"
-
 	"github.com/loom-sandbox/sandboxd/backends/internal/codecache"
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 )
 
-// imageName is the booted image in a cache entry, beside the code that wazero
-// keeps there.
+// imageName is the booted image in a cache entry, beside the code that the
+// engine keeps there.
 const (
 	imageName     = "image"
 	maxImageBytes = 64 << 20
@@ -25,7 +23,7 @@ const (
 func DefaultCacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("wazero: no cache directory: %w", err)
+		return "", fmt.Errorf("no cache directory: %w", err)
 	}
 	return filepath.Join(dir, "sandboxd"), nil
 }
@@ -38,9 +36,9 @@ type store struct {
 	log   *slog.Logger
 }
 
-// openStore opens the entry of an image. What cannot be trusted is not used,
-// and what is corrupt is thrown away, with a warning each.
-func openStore(ctx context.Context, dir, sourceSHA256 string, log *slog.Logger) (*store, error) {
+// openStore opens the entry of an image for an engine. What cannot be trusted is
+// not used, and what is corrupt is thrown away, with a warning each.
+func openStore(ctx context.Context, dir, engine, sourceSHA256 string, log *slog.Logger) (*store, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -48,7 +46,7 @@ func openStore(ctx context.Context, dir, sourceSHA256 string, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	entry, err := codecache.Open(ctx, dir, "wazero-"+key)
+	entry, err := codecache.Open(ctx, dir, engine+"-"+key)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -106,12 +104,12 @@ func (s *store) keep(img *quickjs.Image) {
 	}
 }
 
-// code is wazero's own cache, inside the entry.
-func (s *store) code() (wz.CompilationCache, error) {
+// code is where an engine keeps what it compiles.
+func (s *store) code() *codecache.Entry {
 	if s == nil {
-		return nil, nil
+		return nil
 	}
-	return wz.NewCompilationCacheWithDir(s.entry.Path())
+	return s.entry
 }
 
 // close seals what was added and lets the next process in.

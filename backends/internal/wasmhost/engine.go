@@ -1,0 +1,51 @@
+package wasmhost
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/codecache"
+	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
+)
+
+// Engine executes WebAssembly.
+type Engine interface {
+	// Boot is a [quickjs.Instantiate] for a module that is run once, to make
+	// the image: starting soon matters, running fast does not.
+	Boot(ctx context.Context, wasm []byte, imports []quickjs.Import, h *quickjs.Host) (quickjs.Instance, func() error, error)
+
+	// Compile makes an image ready. code is a private directory whose content
+	// is as it was sealed, where compiled code may be kept, or nil. Where code
+	// holds something unusable Compile fails, and is called again with nil.
+	Compile(ctx context.Context, image *quickjs.Image, code *codecache.Entry) (Module, error)
+}
+
+// Module is a compiled image with its host functions linked. Instantiate may be
+// called from any number of goroutines.
+type Module interface {
+	// Instantiate makes a pristine instance whose memory cannot grow beyond
+	// maxBytes, rounded down to whole pages. What it returns is closed by the
+	// second value.
+	Instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance, func() error, error)
+
+	// Close is called once, when no instance is left.
+	Close() error
+}
+
+// PageBytes is a page of WebAssembly, the granularity of a memory cap.
+const PageBytes = 64 << 10
+
+// BootMemoryBytes caps the memory of a boot.
+const BootMemoryBytes = 256 << 20
+
+// ModuleVersion is the version of a Go module that is linked into this binary.
+func ModuleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == path {
+				return dep.Version
+			}
+		}
+	}
+	return "of unknown version"
+}

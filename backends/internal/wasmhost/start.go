@@ -1,0 +1,95 @@
+package wasmhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// Options of [Start].
+type Options struct {
+	// Descriptor is what the backend promises. Image and MinMemoryBytes are
+	// filled in; Name is also the prefix of errors and of cache entries.
+	Descriptor spi.Descriptor
+	// ErrEngineImage is what errors about the engine image wrap.
+	ErrEngineImage error
+	// CacheDir keeps images and compiled code; empty means nowhere.
+	CacheDir string
+	// EngineImage replaces the built-in reactor build, nil for the built-in one.
+	EngineImage []byte
+	// EngineImageSHA256 is the hash that the build must have, in hex, with or
+	// without "sha256:" before it. Required with EngineImage.
+	EngineImageSHA256 string
+	// Logger gets warnings about the cache; nil drops them.
+	Logger *slog.Logger
+}
+
+// Start boots an engine image and compiles it, or takes both from the cache. ctx
+// bounds the starting and nothing later. Errors are or wrap
+// Options.ErrEngineImage or the context's.
+func Start(ctx context.Context, opts *Options, engine Engine) (*Backend, error) {
+	source, sum, err := opts.source()
+	if err != nil {
+		return nil, err
+	}
+	image, module, err := opts.start(ctx, engine, source, sum)
+	name := opts.Descriptor.Name
+	var mismatch *quickjs.SourceMismatchError
+	var unusable *quickjs.BuildError
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case errors.As(err, &mismatch), errors.As(err, &unusable):
+		return nil, fmt.Errorf("%w: %w", opts.ErrEngineImage, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return New(image, module, opts.Descriptor), nil
+}
+
+// source is the module to run and the hash that it must have.
+func (o *Options) source() (source []byte, sum string, err error) {
+	source, sum = quickjs.DefaultSource()
+	want := strings.ToLower(strings.TrimPrefix(o.EngineImageSHA256, "sha256:"))
+	switch {
+	case o.EngineImage != nil && want == "":
+		return nil, "", fmt.Errorf("%w: Options.EngineImage needs its sha256 in Options.EngineImageSHA256", o.ErrEngineImage)
+	case o.EngineImage != nil:
+		return o.EngineImage, want, nil
+	case want != "" && want != sum:
+		return nil, "", fmt.Errorf("%w: %w", o.ErrEngineImage, &quickjs.SourceMismatchError{Want: want, Got: sum})
+	}
+	return source, sum, nil
+}
+
+func (o *Options) start(ctx context.Context, engine Engine, source []byte, sum string) (*quickjs.Image, Module, error) {
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s, err := openStore(ctx, o.CacheDir, o.Descriptor.Name, sum, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	image := s.image(sum)
+	if image == nil {
+		if image, err = quickjs.Build(ctx, source, sum, engine.Boot); err != nil {
+			return nil, nil, err
+		}
+		s.keep(image)
+	}
+	module, err := engine.Compile(ctx, image, s.code())
+	if err != nil && s != nil && ctx.Err() == nil {
+		// The engine met code of its own that it cannot use.
+		s.discard(err)
+		s.keep(image)
+		module, err = engine.Compile(ctx, image, nil)
+	}
+	return image, module, err
+}
