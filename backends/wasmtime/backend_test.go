@@ -4,18 +4,44 @@ package wasmtime
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
+	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	wt "github.com/bytecodealliance/wasmtime-go/v39"
+	"go.uber.org/goleak"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/enginetest"
+	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
+
+// sharedCache keeps the compiled image for all tests of this process. TestMain
+// sets and removes it.
+var sharedCache string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "sandboxd-wasmtime-")
+	if err != nil {
+		println(err.Error())
+		os.Exit(1)
+	}
+	sharedCache = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		if err := os.RemoveAll(dir); err != nil {
+			println(err.Error())
+			status = max(status, 1)
+		}
+		os.Exit(status)
+	}))
+}
+
+func open(t *testing.T) *Backend {
+	t.Helper()
+	b, err := New(t.Context(), &Options{CacheDir: sharedCache})
+	require.NoError(t, err)
+	return b
+}
 
 func startCached(ctx context.Context, dir string, log *slog.Logger) (spi.Backend, error) {
 	return New(ctx, &Options{CacheDir: dir, Logger: log})
@@ -27,30 +53,13 @@ func TestASpoiltCacheIsMadeAgainWithAWarning(t *testing.T) {
 
 func TestACacheOfOthersIsNotTrusted(t *testing.T) { enginetest.TestCacheOfOthers(t, startCached) }
 
-func TestZZ(t *testing.T) {
-	start := time.Now()
-	for range 2 {
-		b, err := New(t.Context(), &Options{CacheDir: "/tmp/wtcache"})
-		require.NoError(t, err)
-		t.Log("start", time.Since(start), b.Describe())
-		start = time.Now()
-		iso, err := b.Open(t.Context(), &spi.Config{Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 64 << 20, OutputBytes: 1 << 20}, Now: time.Unix(1_700_000_000, 0)})
-		require.NoError(t, err)
-		t.Log("open", time.Since(start))
-		start = time.Now()
-		out, err := iso.Eval(t.Context(), &spi.Request{Source: "[1,2,3].map(x=>x*x)", Language: "js", Input: json.RawMessage("null")})
-		require.NoError(t, err)
-		t.Log("eval", time.Since(start), string(out.Value), out.Error, out.Usage)
-		b.Close()
-		start = time.Now()
-	}
-}
-
+// BenchmarkGuards compares the guarded image with one without guards: look at
+// the ratios.
 func BenchmarkGuards(b *testing.B) {
-	_ = wt.OptLevelNone
-	enginetest.BenchmarkGuards(b, engine{}, Describe())
+	enginetest.BenchmarkGuards(b, engine{}, Describe(), quickjs.BuildWithoutGuardsForMeasuring)
 }
 
+// BenchmarkStart is the time from nothing to the result of a first script.
 func BenchmarkStart(b *testing.B) {
 	enginetest.BenchmarkStart(b, func(dir string) (spi.Backend, error) {
 		return New(context.Background(), &Options{CacheDir: dir})

@@ -69,7 +69,7 @@ func rows() []Row {
 			TestOwn: wasmTests, TestModules: []string{reactor},
 		},
 		{
-			Package: "backends/wasmtime", Own: wasmRooms, Modules: []string{wasmtime, xsys},
+			Package: "backends/wasmtime", Own: wasmRooms, Modules: []string{wasmtime},
 			TestOwn: wasmTests, TestModules: []string{reactor},
 		},
 		{
@@ -77,7 +77,7 @@ func rows() []Row {
 			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"},
 		},
 		{
-			Package: "backends/qjs", Own: []string{"spi"}, Modules: []string{qjs},
+			Package: "backends/qjs", Own: []string{"spi"}, Modules: []string{qjs, wazero},
 			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"},
 		},
 		{Package: "backends/internal/quickjs", Own: []string{"spi", "backends/internal/wasmbin"}, Modules: []string{jsonV2, reactor}},
@@ -121,7 +121,7 @@ func rows() []Row {
 		{
 			Package: "internal/integration",
 			TestOwn: []string{
-				"agent", "egress", "llm", "safety", "sandbox", "spi", "taint", "tools",
+				"agent", "egress", "internal/saboteur", "llm", "safety", "sandbox", "spi", "spi/conformance", "taint", "tools",
 				"backends/wazero", "backends/wasmtime", "backends/process", "backends/qjs",
 			},
 			TestModules: []string{xsync},

@@ -25,11 +25,15 @@ func CPUBound() []struct{ Name, Script string } {
 	}
 }
 
-// BenchmarkGuards compares the guarded image with one without guards, script by
-// script and in turns, since machines are noisy: look at the ratios.
-func BenchmarkGuards(b *testing.B, engine wasmhost.Engine, d spi.Descriptor) {
+// Builder makes an image of a stock module; see [quickjs.Build].
+type Builder func(ctx context.Context, source []byte, wantSHA256 string, boot quickjs.Instantiate) (*quickjs.Image, error)
+
+// BenchmarkGuards compares the guarded image with one that plain makes without
+// guards, script by script and in turns, since machines are noisy: look at the
+// ratios.
+func BenchmarkGuards(b *testing.B, engine wasmhost.Engine, d spi.Descriptor, plain Builder) {
 	ctx := context.Background()
-	open := func(build func(context.Context, []byte, string, quickjs.Instantiate) (*quickjs.Image, error)) *wasmhost.Backend {
+	open := func(build Builder) *wasmhost.Backend {
 		source, sum := quickjs.DefaultSource()
 		image, err := build(ctx, source, sum, engine.Boot)
 		require.NoError(b, err)
@@ -39,13 +43,13 @@ func BenchmarkGuards(b *testing.B, engine wasmhost.Engine, d spi.Descriptor) {
 		b.Cleanup(func() { require.NoError(b, backend.Close()) })
 		return backend
 	}
-	guarded, plain := open(quickjs.Build), open(quickjs.BuildWithoutGuardsForMeasuring)
+	guarded, unguarded := open(quickjs.Build), open(plain)
 	scripts := CPUBound()
 	with, without := make([][]time.Duration, len(scripts)), make([][]time.Duration, len(scripts))
 	for b.Loop() {
 		for i, s := range scripts {
 			with[i] = append(with[i], EvalOnce(b, guarded, s.Script))
-			without[i] = append(without[i], EvalOnce(b, plain, s.Script))
+			without[i] = append(without[i], EvalOnce(b, unguarded, s.Script))
 		}
 	}
 	product, worst := 1.0, 0.0

@@ -2,6 +2,7 @@ package quickjs
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,6 +46,26 @@ func (i *Isolate) Close() error {
 	}
 	i.done = true
 	return i.close()
+}
+
+// HeapSHA256 is a digest of all that the guest is between two evals: its memory,
+// and its globals but for the fuel. Two isolates with the same digest answer
+// alike from there on. It is for tests that compare engines; on a closed isolate
+// it is [spi.ErrClosed].
+func (i *Isolate) HeapSHA256() ([sha256.Size]byte, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.done {
+		return [sha256.Size]byte{}, spi.ErrClosed
+	}
+	h := sha256.New()
+	for g := range globalCount {
+		if g != GlobalFuel {
+			fmt.Fprintln(h, g, i.host.inst.Global(g))
+		}
+	}
+	h.Write(i.host.inst.Memory())
+	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
 // Eval implements [spi.Isolate].

@@ -43,6 +43,19 @@ func (t *thrown) place() place {
 	return place{}
 }
 
+// in turns a place as the engine counts it into one of the source: the engine
+// counts bytes of UTF-8. What the source does not have is unknown.
+func (p place) in(source string) place {
+	if p.line < 1 || p.line > lineCount(source) {
+		return place{}
+	}
+	line := lineOf(source, p.line)
+	if p.column < 1 || p.column > len(line)+1 {
+		return place{line: p.line}
+	}
+	return place{p.line, utf8.RuneCountInString(line[:p.column-1]) + 1}
+}
+
 // number reads decimal digits, at most nine of them.
 func number(s string) (v, length int) {
 	for length < len(s) && length < 9 && s[length] >= '0' && s[length] <= '9' {

@@ -44,7 +44,7 @@ func misplaced() []misplacedError {
 
 // refined is the place of the error, as far as it is known.
 func (t *thrown) refined(source string) place {
-	p := t.place()
+	p := t.place().in(source)
 	if t.name != "TypeError" && t.name != "ReferenceError" {
 		return p
 	}

@@ -17,9 +17,8 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 	threw := syntax || errors.Is(failure, errThrown)
 	if threw {
 		out.Name, out.Message, out.Stack = s.thrown.name, s.thrown.message, s.thrown.stack
-		if p := s.thrown.refined(source); p.line <= lineCount(source) {
-			out.Line, out.Column = p.line, p.column
-		}
+		p := s.thrown.refined(source)
+		out.Line, out.Column = p.line, p.column
 	}
 	refused := e.inst.Global(GlobalGrowRefused) != 0
 	switch {

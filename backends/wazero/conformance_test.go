@@ -1,0 +1,20 @@
+package wazero_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/loom-sandbox/sandboxd/backends/wazero"
+	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/spi/conformance"
+	"github.com/loom-sandbox/sandboxd/spi/spitest"
+)
+
+func TestConformance(t *testing.T) {
+	dir := t.TempDir()
+	spitest.Run(t, &conformance.Harness{
+		New: func(ctx context.Context) (spi.Backend, error) {
+			return wazero.New(ctx, &wazero.Options{CacheDir: dir})
+		},
+	})
+}
