@@ -29,7 +29,7 @@ import (
 // Exit statuses of the command.
 const (
 	StatusOK      = 0 // the script has a value; the server stopped as asked
-	StatusScript  = 1 // the script failed: syntax, exception, unserializable, deadlock
+	StatusScript  = 1 // the script failed: syntax, exception, unserializable, deadlock; a conformance check did
 	StatusUsage   = 2 // the command was not called properly
 	StatusLimit   = 3 // a limit, a denial or a cancellation ended the script
 	StatusBackend = 4 // the backend is at fault or missing
@@ -63,8 +63,14 @@ type Backend struct {
 	// Unavailable says why it cannot be used on this machine; empty if it can.
 	Unavailable string
 	// Default marks the one that is used where none is named. If none is
-	// marked, the first available one is.
+	// marked, the first available one without a warning is.
 	Default bool
+	// Warning is what whoever chooses it should know; empty for none. A backend
+	// with a warning is never the default.
+	Warning string
+	// Known are the SHOULD checks of the conformance suite that it is known not
+	// to pass: a reason for each ID.
+	Known map[string]string
 	// New starts it. The caller closes what it returns. ctx bounds the start only.
 	New func(ctx context.Context, s Settings) (spi.Backend, error)
 }
@@ -164,6 +170,7 @@ func (app *App) pick(name string) (*Backend, error) {
 			if b.Name == name {
 				chosen = b
 			}
+		case b.Warning != "": // only by name
 		case chosen == nil && b.Unavailable == "", b.Default:
 			chosen = b
 		}

@@ -16,10 +16,11 @@ import (
 type cli struct {
 	Config word `placeholder:"FILE" local:"" help:"YAML file with a section per command, such as 'serve: {max-timeout: 10s}'. Flags and environment variables (SANDBOXD_MAX_TIMEOUT) come first. Its own variable is SANDBOXD_CONFIG."`
 
-	Eval     evalCmd     `cmd:"" help:"Run one script and print its value."`
-	Serve    serveCmd    `cmd:"" help:"Answer POST /v1/eval over HTTP."`
-	Backends backendsCmd `cmd:"" help:"List the compiled-in backends, what each promises, and why one is unavailable here."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Eval        evalCmd        `cmd:"" help:"Run one script and print its value."`
+	Serve       serveCmd       `cmd:"" help:"Answer POST /v1/eval over HTTP."`
+	Backends    backendsCmd    `cmd:"" help:"List the compiled-in backends, what each promises, and why one is unavailable here."`
+	Conformance conformanceCmd `cmd:"" help:"Check that a backend keeps its promises."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 
 	settings *settings
 }
@@ -42,7 +43,7 @@ func (c *cli) BeforeResolve(ctx *kong.Context, run context.Context) error {
 
 const description = `Run scripts that a language model wrote: nothing granted, stopped on time, and every result labelled as untrusted.
 
-Exit status: 0 ok; 1 the script failed; 2 usage; 3 a limit or a denial ended it; 4 the backend is at fault or missing.`
+Exit status: 0 ok; 1 the script failed, or a conformance check; 2 usage; 3 a limit or a denial ended it; 4 the backend is at fault or missing.`
 
 // parseAndRun reads the command line and runs the chosen command.
 func parseAndRun(ctx context.Context, app *App) error {

@@ -22,6 +22,7 @@ type listed struct {
 	Default     bool           `json:"default"`
 	Available   bool           `json:"available"`
 	Unavailable string         `json:"unavailable,omitempty"`
+	Warning     string         `json:"warning,omitempty"`
 	Descriptor  spi.Descriptor `json:"descriptor"`
 }
 
@@ -31,7 +32,7 @@ func (c *backendsCmd) Run(app *App) error {
 	list := make([]listed, len(app.Backends))
 	for i := range app.Backends {
 		b := &app.Backends[i]
-		list[i] = listed{b.Name, b == chosen, b.Unavailable == "", b.Unavailable, b.Describe()}
+		list[i] = listed{b.Name, b == chosen, b.Unavailable == "", b.Unavailable, b.Warning, b.Describe()}
 	}
 	if c.JSON {
 		return printJSON(app.Stdout, list)
@@ -67,6 +68,7 @@ func (l *listed) text() string {
 		}
 	}
 	row("", d.Summary)
+	row("warning", oneLine(l.Warning))
 	row("isolation", string(d.Isolation))
 	row("engine", d.Engine)
 	row("image", d.Image)
