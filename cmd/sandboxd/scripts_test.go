@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/builtins"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/scripts")
@@ -33,6 +36,8 @@ func TestMain(m *testing.M) {
 //	http METHOD PATH STATUS [file] asks the server at $ADDR; the body is stdout
 //	                               and the headers are in the file http.headers
 //	sigterm                        sends SIGTERM to what runs in the background
+//
+// and the condition [backend:NAME], which holds where that backend is available.
 //
 // A request is sent again while the server does not answer, or not with STATUS
 // but with 503.
@@ -51,8 +56,22 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SANDBOXD_CACHE_DIR", cache)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "http": request, "sigterm": sigterm},
+		Condition: condition,
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"status": status, "http": request, "sigterm": sigterm},
 	})
+}
+
+func condition(cond string) (bool, error) {
+	name, ok := strings.CutPrefix(cond, "backend:")
+	if !ok {
+		return false, fmt.Errorf("condition %q is not known", cond)
+	}
+	for _, b := range builtins.Backends() {
+		if b.Name == name {
+			return b.Unavailable == "", nil
+		}
+	}
+	return false, fmt.Errorf("backend %q is not known", name)
 }
 
 func freeAddress() (string, error) {
