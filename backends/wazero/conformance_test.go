@@ -2,6 +2,7 @@ package wazero_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/loom-sandbox/sandboxd/backends/wazero"
@@ -11,7 +12,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "cache") // which New makes private
 	spitest.Run(t, &conformance.Harness{
 		New: func(ctx context.Context) (spi.Backend, error) {
 			return wazero.New(ctx, &wazero.Options{CacheDir: dir})

@@ -1,0 +1,238 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+func limitChecks() []Check {
+	return slices.Concat(
+		timeoutChecks(),
+		timeoutBoundChecks(),
+		memoryChecks(),
+		outputChecks(),
+		logChecks(),
+		fuelChecks(),
+		configChecks(),
+	)
+}
+
+// timeoutChecks are scripts that must be ended wherever they spend their time.
+func timeoutChecks() []Check {
+	must := func(id, rule string, e endless) Check {
+		return Check{ID: id, Level: MUST, Rule: rule, Watchdog: endlessWatchdog, body: e.body()}
+	}
+	engines := []spi.Kind{spi.KindException, spi.KindMemory} // an engine's own bound
+	return []Check{
+		must("LIMIT-001", "A tight loop ends at its timeout with the limit and its value, and the isolate is spent.", endless{
+			source: "let n = 0; for (;;) n = (n + 1) | 0;",
+		}),
+		must("LIMIT-002", "A loop that catches whatever is thrown ends at its timeout.", endless{
+			source: "for (;;) { try { for (;;) null.x } catch {} }",
+		}),
+		must("LIMIT-003", "A loop that goes on in finally ends at its timeout.", endless{
+			source: "for (;;) { try { for (;;) ; } finally { continue } }",
+		}),
+		must("LIMIT-004", "A script that has a value ready in catch and finally cannot turn its timeout into that value.", endless{
+			source: "(() => { try { for (;;) ; } catch { return 'caught' } finally { return 'swallowed' } })()",
+		}),
+		must("LIMIT-005", "Promise jobs that queue the next one without end are ended at the timeout.", endless{
+			source: "const again = () => Promise.resolve().then(again); await again();",
+		}),
+		must("LIMIT-006", "Jobs that multiply while nobody awaits them are ended at the timeout.", endless{
+			source: "const f = () => { queueMicrotask(f) }; f(); await new Promise(() => {})",
+		}),
+		must("LIMIT-007", "An async function that catches its rejections in a loop ends at its timeout.", endless{
+			source: "const burn = async () => { await null; for (;;) ; }; for (;;) { try { await burn() } catch {} }",
+		}),
+		must("LIMIT-008", "A generator without end is ended at the timeout.", endless{
+			source: "for (const x of (function* () { for (;;) yield 1 })()) ;",
+		}),
+		must("LIMIT-009", "A loop in the callback of a timer ends at the timeout.", endless{
+			source: timers + "later(() => { for (;;) ; }, 1); await new Promise(() => {})",
+		}),
+		must("LIMIT-010", "A chain of timers without end is ended at the timeout.", endless{
+			source: timers + "const tick = (v) => new Promise((done) => later(() => done(v + 1), 40)); let v = 0; for (;;) v = await tick(v);",
+		}),
+		must("LIMIT-011", "An interval that is never cleared is ended at the timeout.", endless{
+			source: timers + "every(() => {}, 1e6); await new Promise(() => {})",
+		}),
+		must("LIMIT-012", "A regular expression that backtracks for ages is ended in time.", endless{
+			source: "/^(?:[a-z]|[a-f])*\\d$/.test('abcdef'.repeat(12))", kinds: engines, values: []string{"false"},
+		}),
+		must("LIMIT-013", "Joining an array of two thousand million holes is ended in time.", endless{
+			source: "const holes = []; holes.length = 2000000000; holes.join('--').length", kinds: engines,
+		}),
+		must("LIMIT-014", "A search through an array-like object of endless length is ended in time.", endless{
+			source: "Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)", kinds: []spi.Kind{spi.KindException},
+		}),
+		must("LIMIT-015", "Arithmetic and decimal text of huge BigInts are ended in time.", endless{
+			source: "const big = 3n ** 600000n; let digits = 0; for (let i = 0; i < 50; i++) digits += String(big).length; digits",
+			kinds:  engines, values: []string{"14313650"},
+		}),
+		must("LIMIT-016", "A loop whose steps each move a large block of memory ends at its timeout.", endless{
+			source: "const u = new Uint8Array(Math.min(1 << 24, Math.floor(input.room / 4))); for (;;) u.copyWithin(1, 0)",
+		}),
+		must("LIMIT-017", "Sorting with a comparison that never ends is ended at the timeout.", endless{
+			source: "[3, 1, 2].sort(() => { for (;;) ; })",
+		}),
+		must("LIMIT-018", "A loop that compiles code ends at its timeout.", endless{
+			source: "for (let i = 0; ; i++) new Function('return ' + i)()",
+		}),
+		must("LIMIT-019", "A recursion that is caught and begun again without end is ended at the timeout.", endless{
+			source: "for (;;) { try { (function f() { f() })() } catch {} }", kinds: []spi.Kind{spi.KindStackOverflow},
+		}),
+		must("LIMIT-020", "A getter that loops while the result is written is ended at the timeout.", endless{
+			source: "({ id: 7, get slow() { for (;;) ; } })",
+		}),
+		must("LIMIT-021", "A toJSON method that loops while the result is written is ended at the timeout.", endless{
+			source: "({ list: [{ toJSON() { for (;;) ; } }] })",
+		}),
+		must("LIMIT-022", "A proxy that loops while the result is written is ended at the timeout.", endless{
+			source: "new Proxy({}, { ownKeys() { for (;;) ; } })",
+		}),
+		must("LIMIT-023", "A result that claims to be endless is ended in time.", endless{
+			source: "new Proxy([], { get: (_, key) => (key === 'length' ? 2 ** 53 - 1 : 1) })",
+			kinds:  []spi.Kind{spi.KindException, spi.KindMemory, spi.KindOutputTooLarge},
+		}),
+		must("LIMIT-024", "A thenable result whose then loops is ended at the timeout.", endless{
+			source: "({ get then() { for (;;) ; } })",
+		}),
+		must("LIMIT-025", "An error whose name, message or stack loops while it is reported is ended in time.", endless{
+			source: "const e = new Error('shown'); for (const k of ['name', 'message', 'stack']) " +
+				"Object.defineProperty(e, k, { get() { for (;;) ; } }); throw e",
+			kinds: []spi.Kind{spi.KindException},
+		}),
+		must("LIMIT-026", "A value whose conversion to text loops while it is logged is ended in time.", endless{
+			source: "const loop = () => { for (;;) ; }; console.log('%s %d', { toString: loop, [Symbol.toPrimitive]: loop }, { valueOf: loop }, " +
+				"{ get [Symbol.toStringTag]() { loop() } }); 'logged'",
+			values: []string{`"logged"`},
+		}),
+	}
+}
+
+// timeoutBoundChecks are what counts against the timeout and what comes with it.
+func timeoutBoundChecks() []Check {
+	return []Check{
+		{ID: "LIMIT-027", Level: MUST, Rule: "A script that runs into its timeout was given nearly all of it, and usage says so.", Watchdog: endlessWatchdog, body: timeoutIsGranted},
+		{ID: "LIMIT-028", Level: MUST, Rule: "Lines logged before the timeout are kept, in order.", Watchdog: endlessWatchdog, body: logsOutliveTimeout},
+		{ID: "LIMIT-029", Level: MUST, Rule: "A timeout of one millisecond is a timeout like any other.", body: shortestTimeout},
+		{ID: "LIMIT-030", Level: MUST, Rule: "Time between opening, evals and the next eval does not count against the timeout.", body: waitingIsFree},
+		{ID: "LIMIT-031", Level: MUST, Rule: "A deadline of the caller that comes first gives the kind timeout and names no limit.", body: callersDeadline},
+		{ID: "LIMIT-032", Level: MUST, Rule: "A deadline of the caller that comes later does not put the limit off.", Watchdog: endlessWatchdog, body: callersLaterDeadline},
+		{ID: "LIMIT-033", Level: MUST, Rule: "A script is not ended before its timeout because others ran into theirs.", Watchdog: endlessWatchdog, body: timeoutIsOnesOwn},
+	}
+}
+
+func timeoutIsGranted(ctx context.Context, s *subject) error {
+	timeout := s.allow(300 * time.Millisecond).Round(time.Millisecond)
+	start := time.Now()
+	out, err := s.eval(ctx, "for (;;) ;", "", withTimeout(timeout))
+	took := time.Since(start)
+	if err != nil {
+		return err
+	}
+	if err := wantKind(out, spi.KindTimeout); err != nil {
+		return err
+	}
+	least := timeout * 9 / 10
+	switch {
+	case took < least:
+		return fmt.Errorf("ended after %v, wanted at least %v", took, least)
+	case out.Usage.Wall < least || out.Usage.Wall > took:
+		return fmt.Errorf("usage says %v of wall time, wanted %v to %v", out.Usage.Wall, least, took)
+	}
+	return wantPeak(out, 1, s.config().Limits.MemoryBytes)
+}
+
+func logsOutliveTimeout(ctx context.Context, s *subject) error {
+	timeout := s.allow(300 * time.Millisecond).Round(time.Millisecond)
+	c := script{
+		source: "console.log('one'); console.warn('two'); for (;;) ;", config: withTimeout(timeout),
+		kinds: []spi.Kind{spi.KindTimeout}, limit: spi.LimitTimeout, logs: []string{"one", "two"},
+	}
+	return c.run(ctx, s)
+}
+
+func shortestTimeout(ctx context.Context, s *subject) error {
+	for range 3 {
+		out, err := s.inTime(time.Millisecond, func() (*spi.Outcome, error) {
+			return s.eval(ctx, "for (;;) ;", "", withTimeout(time.Millisecond))
+		})
+		if err != nil {
+			return err
+		}
+		if err := wantKind(out, spi.KindTimeout); err != nil {
+			return err
+		}
+		if err := wantLimit(out, spi.LimitTimeout, 1); err != nil {
+			return err
+		}
+	}
+	return s.healthy(ctx)
+}
+
+func waitingIsFree(ctx context.Context, s *subject) error {
+	timeout := s.allow(400 * time.Millisecond)
+	iso, err := s.isolate(ctx, withTimeout(timeout))
+	if err != nil {
+		return err
+	}
+	for i := range 2 {
+		time.Sleep(timeout + timeout/4)
+		out, err := s.evalIn(ctx, iso, "input", "1")
+		if err == nil {
+			err = wantValue(out, "1")
+		}
+		if err != nil {
+			return fmt.Errorf("eval %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func callersDeadline(ctx context.Context, s *subject) error {
+	iso, err := s.isolate(ctx)
+	if err != nil {
+		return err
+	}
+	timeout := s.shortTimeout()
+	short, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out, err := s.inTime(timeout, func() (*spi.Outcome, error) { return s.evalIn(short, iso, "for (;;) ;", "") })
+	if err != nil {
+		return err
+	}
+	return firstError(
+		func() error { return wantKind(out, spi.KindTimeout) },
+		func() error { return wantNoLimit(out) },
+		func() error { return wantSpent(ctx, iso) },
+	)
+}
+
+func callersLaterDeadline(ctx context.Context, s *subject) error {
+	later, cancel := context.WithTimeout(ctx, s.allow(time.Hour))
+	defer cancel()
+	return endless{source: "for (;;) ;"}.run(later, s)
+}
+
+func timeoutIsOnesOwn(ctx context.Context, s *subject) error {
+	iso, err := s.isolate(ctx)
+	if err != nil {
+		return err
+	}
+	for range 3 {
+		if _, err := s.eval(ctx, "for (;;) ;", "", withTimeout(s.allow(20*time.Millisecond).Round(time.Millisecond))); err != nil {
+			return err
+		}
+	}
+	out, err := s.evalIn(ctx, iso, "let n = 0; for (let i = 0; i < 100000; i++) n += i; n", "")
+	if err != nil {
+		return err
+	}
+	return wantValue(out, "4999950000")
+}
