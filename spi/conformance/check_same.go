@@ -68,6 +68,7 @@ func sameChecks() []Check {
 		must("SAME-006", "The seed changes nothing but random numbers.", seedChangesOnlyRandom),
 		must("SAME-007", "Another start of the clock shifts every time by the difference and changes nothing else.", otherStart),
 		must("SAME-008", "Limits that are not reached change nothing.", otherLimits),
+		must("SAME-009", "Two backends that were made alike have the same image and give the same outcomes.", sameElsewhere),
 	}
 }
 
@@ -167,6 +168,28 @@ func sameAfterUse(ctx context.Context, s *subject) error {
 		return err
 	}
 	return s.wantSame(first, later)
+}
+
+func sameElsewhere(ctx context.Context, s *subject) error {
+	here, err := s.sameRuns(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := s.another(ctx)
+	if err != nil {
+		return &unknownError{err}
+	}
+	defer b.Close()
+	elsewhere := &subject{backend: b, descriptor: b.Describe(), slow: s.slow}
+	defer elsewhere.cleanUp()
+	if one, other := s.descriptor.Image, elsewhere.descriptor.Image; one != other {
+		return fmt.Errorf("image is %s, and that of another backend %s", one, clip(other))
+	}
+	there, err := elsewhere.sameRuns(ctx)
+	if err != nil {
+		return err
+	}
+	return s.wantSame(here, there)
 }
 
 func sameSequence(ctx context.Context, s *subject) error {

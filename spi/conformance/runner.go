@@ -130,7 +130,7 @@ func (r *Runner) attempt(ctx context.Context, c *Check) error {
 		}
 		r.backend = b
 	}
-	s := &subject{backend: r.backend, descriptor: r.descriptor, slow: r.harness.Slow}
+	s := &subject{backend: r.backend, descriptor: r.descriptor, slow: r.harness.Slow, another: r.newBackend}
 	watchdog := c.Watchdog
 	if watchdog == 0 {
 		watchdog = DefaultWatchdog

@@ -20,6 +20,7 @@ type subject struct {
 	backend    spi.Backend
 	descriptor spi.Descriptor
 	slow       float64
+	another    func(context.Context) (spi.Backend, error) // makes one more; the check closes it
 
 	mu   sync.Mutex
 	open []spi.Isolate // guarded by mu
