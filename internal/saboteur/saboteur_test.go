@@ -1,0 +1,162 @@
+package saboteur_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/internal/saboteur"
+	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/spi/conformance"
+)
+
+func TestEveryDefectIsWellDescribed(t *testing.T) {
+	t.Parallel()
+	defects := saboteur.Defects()
+	require.GreaterOrEqual(t, len(defects), 100)
+	checks := map[string]bool{}
+	for _, c := range conformance.Checks() {
+		checks[c.ID] = true
+	}
+	names, sentences := map[string]bool{}, map[string]bool{}
+	for _, d := range defects {
+		assert.Regexp(t, regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`), d.Name)
+		assert.False(t, names[d.Name], "%s is there twice", d.Name)
+		assert.False(t, sentences[d.Wrong], "%s: another defect is wrong in the same way", d.Name)
+		names[d.Name], sentences[d.Wrong] = true, true
+		assert.True(t, strings.HasSuffix(d.Wrong, "."), "%s: %q is no sentence", d.Name, d.Wrong)
+		assert.NotEmpty(t, d.CaughtBy, d.Name)
+		assert.NotEmpty(t, d.Seen, d.Name)
+		for _, id := range d.CaughtBy {
+			assert.True(t, checks[id], "%s: there is no check %s", d.Name, id)
+		}
+	}
+}
+
+func TestWithoutDefectEverythingIsPassedOn(t *testing.T) {
+	t.Parallel()
+	good := &recorder{}
+	b := saboteur.Defect{}.Wrap(good)
+	assert.Equal(t, good.Describe(), b.Describe())
+
+	cfg := &spi.Config{
+		Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 1, Fuel: 2, OutputBytes: 3, LogBytes: 4},
+		Now:    time.Unix(5, 6), Seed: 7,
+	}
+	iso, err := b.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	assert.Equal(t, *cfg, good.config)
+
+	req := &spi.Request{Source: "1", Language: spi.JavaScript, Input: json.RawMessage("null")}
+	out, err := iso.Eval(t.Context(), req)
+	require.NoError(t, err)
+	assert.Equal(t, *req, good.request)
+	assert.Equal(t, spoken(), out)
+
+	assert.ErrorIs(t, iso.Close(), errIsolate)
+	assert.ErrorIs(t, b.Close(), errBackend)
+	_, err = b.Open(t.Context(), cfg)
+	assert.ErrorIs(t, err, spi.ErrClosed)
+}
+
+func TestADefectLeavesTheCallersRequestAndConfigAlone(t *testing.T) {
+	t.Parallel()
+	for _, d := range saboteur.Defects() {
+		if d.Hangs {
+			continue
+		}
+		b := d.Wrap(&recorder{})
+		cfg := spi.Config{Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 8 << 20, OutputBytes: 100, LogBytes: 100}, Seed: 9}
+		req := spi.Request{Source: "1", Language: spi.JavaScript, Input: json.RawMessage("[1]")}
+		sameConfig, sameRequest := cfg, req
+		iso, err := b.Open(t.Context(), &cfg)
+		require.NoError(t, err, d.Name)
+		_, _ = iso.Eval(t.Context(), &req)
+		assert.Equal(t, sameConfig, cfg, d.Name)
+		assert.Equal(t, sameRequest, req, d.Name)
+		assert.ErrorIs(t, b.Release(), errBackend, d.Name)
+	}
+}
+
+func TestReleaseLetsGoOfWhatHangs(t *testing.T) {
+	t.Parallel()
+	for _, d := range saboteur.Defects() {
+		if d.Name != "close-hangs" {
+			continue
+		}
+		b := d.Wrap(&recorder{})
+		iso, err := b.Open(t.Context(), &spi.Config{})
+		require.NoError(t, err)
+		closed := make(chan error, 1)
+		go func() { closed <- iso.Close() }()
+		select {
+		case <-closed:
+			require.Fail(t, "Close returned before the release")
+		case <-time.After(20 * time.Millisecond):
+		}
+		assert.ErrorIs(t, b.Release(), errBackend)
+		assert.ErrorIs(t, b.Release(), errBackend)
+		<-closed
+		return
+	}
+	require.Fail(t, "there is no such defect")
+}
+
+var (
+	errIsolate = errors.New("the isolate's close")
+	errBackend = errors.New("the backend's close")
+)
+
+// recorder is a good backend for one isolate.
+type recorder struct {
+	config  spi.Config
+	request spi.Request
+	closed  bool
+}
+
+func (r *recorder) Describe() spi.Descriptor {
+	return spi.Descriptor{
+		Name: "recorder", Languages: []spi.Language{spi.JavaScript}, MinMemoryBytes: 1 << 20, MaxMemoryBytes: 1 << 30,
+		Enforces: []spi.Enforcement{{Limit: spi.LimitTimeout, Granularity: 1}},
+	}
+}
+
+func (r *recorder) Open(_ context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	if r.closed {
+		return nil, spi.ErrClosed
+	}
+	r.config = *cfg
+	return (*recorderIsolate)(r), nil
+}
+
+func (r *recorder) Close() error {
+	r.closed = true
+	return errBackend
+}
+
+type recorderIsolate recorder
+
+func (i *recorderIsolate) Eval(_ context.Context, req *spi.Request) (*spi.Outcome, error) {
+	i.request = *req
+	return spoken(), nil
+}
+
+func (i *recorderIsolate) Close() error { return errIsolate }
+
+func spoken() *spi.Outcome {
+	return &spi.Outcome{
+		Error: &spi.ScriptError{
+			Kind: spi.KindMemory, Limit: &spi.ReachedLimit{Name: spi.LimitMemory, Value: 1},
+			Name: "MemoryError", Message: "no", Stack: "at 1:2", Line: 1, Column: 2,
+		},
+		Logs:  []spi.LogLine{{Level: spi.LevelWarn, Text: "here"}},
+		Usage: spi.Usage{Fuel: 2, Wall: 3, MemoryPeakBytes: 1, LogBytes: 5},
+	}
+}
