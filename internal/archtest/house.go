@@ -93,7 +93,7 @@ func rows() []Row {
 		{
 			Package: "cmd/sandboxd/builtins",
 			Own: []string{
-				"spi", "cmd/sandboxd/command", "backends/wazero", "backends/wasmtime", "backends/process", "backends/qjs",
+				"spi", "spi/conformance", "cmd/sandboxd/command", "backends/wazero", "backends/wasmtime", "backends/process", "backends/qjs",
 			},
 		},
 		{
