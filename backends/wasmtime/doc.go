@@ -30,7 +30,7 @@
 // Every limit of [spi.Limits] is enforced. Memory is exact to one WebAssembly
 // page of 64 KiB and at most [MaxMemoryBytes]; each isolate also reserves some
 // GiB of address space, which costs no memory. Fuel is exact to the unit; a
-// timeout is noticed after one slice of fuel, about 0.1 ms, on a machine that
+// timeout is noticed after one slice of fuel, about 0.4 ms, on a machine that
 // is not overloaded. The threads of the process need stacks of at least
 // [MinThreadStackBytes]: the limit of `ulimit -s` when the process starts.
 package wasmtime

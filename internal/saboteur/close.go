@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
 )
@@ -48,7 +47,7 @@ func closeDefects() []Defect {
 			build: evaluating(func(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
 				out, err := run(ctx, i, req)
 				if err == nil && out.Error != nil && out.Error.Kind == spi.KindKilled {
-					time.Sleep(300 * time.Millisecond)
+					i.wait(context.WithoutCancel(ctx), late)
 				}
 				return out, err
 			}),
@@ -99,7 +98,7 @@ func closeDefects() []Defect {
 			},
 		},
 		{
-			Name: "killed-as-go-error", Wrong: "Closing an isolate while it runs is an error of the backend.",
+			Name: "killed-as-go-error", Wrong: "Closing an isolate while it runs is an error of the backend.", Late: true,
 			CaughtBy: []string{"KILL-016"}, Seen: "Eval: spi: closed",
 			build: asError([]spi.Kind{spi.KindKilled}, spi.ErrClosed),
 		},

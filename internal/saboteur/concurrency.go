@@ -114,7 +114,7 @@ func concurrencyDefects() []Defect {
 		},
 		{
 			Name: "few-isolates", Wrong: "Only eight isolates can be open at once.",
-			CaughtBy: []string{"CONC-004"}, Seen: "too many isolates",
+			CaughtBy: series("CONC", 1, 4), Seen: "too many isolates",
 			build: func() hooks {
 				var open atomic.Int64
 				return hooks{

@@ -75,6 +75,11 @@ func describeDefects() []Defect {
 			build: describe(func(d *spi.Descriptor) { d.Languages = nil }),
 		},
 		{
+			Name: "describe-too-many-languages", Wrong: "The descriptor lists a language that Eval refuses.",
+			CaughtBy: []string{"DESC-015"}, Seen: `language "lua" is listed`,
+			build: describe(func(d *spi.Descriptor) { d.Languages = append(slices.Clone(d.Languages), "lua") }),
+		},
+		{
 			Name: "describe-twice", Wrong: "The descriptor lists a limit twice, once exact and once not.",
 			CaughtBy: []string{"DESC-005"}, Seen: "twice",
 			build: describe(func(d *spi.Descriptor) {

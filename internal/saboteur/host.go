@@ -84,6 +84,49 @@ func hostDefects() []Defect {
 			}),
 		},
 		{
+			Name: "shows-wasm-trace", Wrong: "The stack of a stack overflow is the WebAssembly engine's own.",
+			CaughtBy: []string{"HOST-014"}, Seen: "wasm stack trace",
+			build: failure(func(_ *isolate, e *spi.ScriptError) {
+				if e.Kind == spi.KindStackOverflow {
+					e.Stack = "wasm stack trace:\n\t.js_call(i32,i32) i64\n"
+				}
+			}),
+		},
+		{
+			Name: "shows-wasm-backtrace", Wrong: "The stack of an error ends with the WebAssembly engine's frames.",
+			CaughtBy: []string{"HOST-014"}, Seen: "wasm backtrace",
+			build: failure(func(_ *isolate, e *spi.ScriptError) {
+				e.Stack += "error while executing at wasm backtrace:\n    0: 0x5e21 - <unknown>!js_call\n"
+			}),
+		},
+		{
+			Name: "shows-wasm-trap", Wrong: "The message of a stack overflow is the WebAssembly engine's own.",
+			CaughtBy: []string{"HOST-014"}, Seen: "wasm trap",
+			build: failure(func(_ *isolate, e *spi.ScriptError) {
+				if e.Kind == spi.KindStackOverflow {
+					e.Message = "wasm trap: call stack exhausted"
+				}
+			}),
+		},
+		{
+			Name: "shows-goroutines", Wrong: "The stack of a script that did not parse is that of the Go program.",
+			CaughtBy: []string{"HOST-014"}, Seen: "goroutine 17",
+			build: failure(func(_ *isolate, e *spi.ScriptError) {
+				if e.Kind == spi.KindSyntax {
+					e.Stack = "goroutine 17 [running]:\nmain.main()\n"
+				}
+			}),
+		},
+		{
+			Name: "shows-a-panic", Wrong: "The message of a script that did not parse is that of a panic of the Go program.",
+			CaughtBy: []string{"HOST-014"}, Seen: "panic:",
+			build: failure(func(_ *isolate, e *spi.ScriptError) {
+				if e.Kind == spi.KindSyntax {
+					e.Message = "panic: runtime error: index out of range"
+				}
+			}),
+		},
+		{
 			Name: "grants-imports", Wrong: "A module can be imported while the script runs.",
 			CaughtBy: []string{"HOST-009"}, Seen: "qjs:std",
 			build: request(func(_ *isolate, req *spi.Request) {

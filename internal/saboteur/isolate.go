@@ -72,7 +72,7 @@ func isolateDefects() []Defect {
 			}),
 		},
 		{
-			Name: "goes-on-when-spent", Wrong: "After an eval that was ended by force, the next one runs.",
+			Name: "goes-on-when-spent", Wrong: "After an eval that was ended by force, the next one runs.", Late: true,
 			CaughtBy: []string{"LIMIT-001", "KILL-001"}, Seen: "ended with a value",
 			build: afresh(func(*isolate) bool { return true }),
 		},

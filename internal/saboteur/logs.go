@@ -25,7 +25,7 @@ func logDefects() []Defect {
 			}),
 		},
 		{
-			Name: "logs-lost-on-force", Wrong: "The logs of a script that was ended by force are lost.",
+			Name: "logs-lost-on-force", Wrong: "The logs of a script that was ended by force are lost.", Late: true,
 			CaughtBy: []string{"LIMIT-028", "LIMIT-072", "KILL-014", "KILL-021"}, Seen: "logs are []",
 			build: outcome(func(_ *isolate, out *spi.Outcome) {
 				if ended(out) {
@@ -160,6 +160,27 @@ func logDefects() []Defect {
 					setLogs(out, nil)
 					out.LogsTruncated = true
 				}
+			}),
+		},
+		{
+			Name: "logs-normalised", Wrong: "The letters and accents of a log line are put together.",
+			CaughtBy: []string{"VALUE-039"}, Seen: "logs are",
+			build: outcome(func(_ *isolate, out *spi.Outcome) { setTexts(out, compose) }),
+		},
+		{
+			Name: "logs-long-lines-cut", Wrong: "A log line of more than 8 KiB is cut, and the outcome does not say so.",
+			CaughtBy: []string{"LIMIT-086"}, Seen: "line 1 is",
+			build: outcome(func(_ *isolate, out *spi.Outcome) {
+				setTexts(out, func(text string) string { return text[:min(len(text), 8<<10)] })
+			}),
+		},
+		{
+			Name: "logs-long-lines-dropped", Wrong: "A log line of more than 8 KiB is dropped as if there were no room for it.",
+			CaughtBy: []string{"LIMIT-086"}, Seen: "logs are",
+			build: outcome(func(_ *isolate, out *spi.Outcome) {
+				kept := slices.DeleteFunc(slices.Clone(out.Logs), func(l spi.LogLine) bool { return len(l.Text) > 8<<10 })
+				out.LogsTruncated = out.LogsTruncated || len(kept) < len(out.Logs)
+				setLogs(out, kept)
 			}),
 		},
 		{

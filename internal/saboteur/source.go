@@ -46,6 +46,21 @@ func sourceDefects() []Defect {
 			build: request(func(_ *isolate, req *spi.Request) { req.Input = json.RawMessage(cutStrings(string(req.Input))) }),
 		},
 		{
+			Name: "cuts-source-at-nul", Wrong: "The script ends at its first NUL.",
+			CaughtBy: []string{"EVAL-073"}, Seen: "ended with syntax",
+			build: request(func(_ *isolate, req *spi.Request) { req.Source, _, _ = strings.Cut(req.Source, "\x00") }),
+		},
+		{
+			Name: "normalises-source", Wrong: "The script's letters and accents are put together before it runs.",
+			CaughtBy: []string{"VALUE-039"}, Seen: "value is [1,1,8491]",
+			build: request(func(_ *isolate, req *spi.Request) { req.Source = compose(req.Source) }),
+		},
+		{
+			Name: "normalises-input", Wrong: "The input's letters and accents are put together.",
+			CaughtBy: []string{"VALUE-039"}, Seen: "value is",
+			build: request(func(_ *isolate, req *spi.Request) { req.Input = json.RawMessage(compose(string(req.Input))) }),
+		},
+		{
 			Name: "shifts-lines", Wrong: "Lines are counted with the prelude before the script.",
 			CaughtBy: []string{"ERROR-030", "ERROR-031"}, Seen: "error is at line",
 			build: request(func(_ *isolate, req *spi.Request) { req.Source = "\n" + req.Source }),
@@ -121,6 +136,9 @@ func sourceDefects() []Defect {
 		},
 	}
 }
+
+// compose is what normal form C makes of an e with an acute accent.
+func compose(text string) string { return strings.ReplaceAll(text, "e\u0301", "\u00e9") }
 
 // cutStrings cuts every string of a JSON text at an escaped NUL.
 func cutStrings(text string) string {

@@ -10,7 +10,7 @@ import (
 )
 
 // late is more than any check allows on a machine of usual speed.
-const late = 2 * time.Second
+const late = 4 * time.Second
 
 // timeDefects break timeout, deadline and cancellation.
 func timeDefects() []Defect {
@@ -94,6 +94,21 @@ func timeDefects() []Defect {
 					config: func(_ *Backend, cfg *spi.Config) { cfg.Limits.Timeout = time.Hour },
 					eval: func(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
 						return runUntil(ctx, i, req, i.opened.Add(i.asked.Limits.Timeout))
+					},
+				}
+			},
+		},
+		{
+			Name: "time-is-shared", Wrong: "All evals of an isolate share one timeout.",
+			CaughtBy: []string{"LIMIT-085"}, Seen: "ended with timeout",
+			build: func() hooks {
+				return hooks{
+					config: func(_ *Backend, cfg *spi.Config) { cfg.Limits.Timeout = time.Hour },
+					eval: func(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
+						start := time.Now()
+						out, err := runUntil(ctx, i, req, start.Add(i.asked.Limits.Timeout-time.Duration(i.sum)))
+						i.sum += int64(time.Since(start))
+						return out, err
 					},
 				}
 			},

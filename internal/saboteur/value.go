@@ -88,6 +88,15 @@ func valueDefects() []Defect {
 			}),
 		},
 		{
+			Name: "normalises-value", Wrong: "The result's letters and accents are put together.",
+			CaughtBy: []string{"VALUE-039"}, Seen: "value is",
+			build: outcome(func(_ *isolate, out *spi.Outcome) {
+				if out.Error == nil {
+					setValue(out, compose(string(out.Value)), out.ValueType)
+				}
+			}),
+		},
+		{
 			Name: "unserializable-as-null", Wrong: "A result that JSON cannot hold is reported as null.",
 			CaughtBy: []string{"VALUE-008", "VALUE-009"}, Seen: "ended with the value null",
 			build: outcome(func(_ *isolate, out *spi.Outcome) {

@@ -96,18 +96,20 @@ func closeSpent(ctx context.Context, s *subject) error {
 }
 
 func closeAtOnce(ctx context.Context, s *subject) error {
-	iso, err := s.isolate(ctx, s.withPatience())
-	if err != nil {
-		return err
-	}
-	all := func(context.CancelFunc, spi.Isolate) error {
+	all := func(_ context.CancelFunc, iso spi.Isolate) error {
 		return together(8, func(int) error { return iso.Close() })
 	}
-	out, err := s.interrupt(ctx, iso, "for (;;) ;", s.allow(30*time.Millisecond), all)
-	if err != nil {
-		return err
-	}
-	return wantKind(out, spi.KindKilled)
+	return s.patiently(untilBegun(), func(after time.Duration) error {
+		iso, err := s.isolate(ctx, s.withPatience())
+		if err != nil {
+			return err
+		}
+		out, err := s.interrupt(ctx, iso, "for (;;) ;", after, all)
+		if err != nil {
+			return err
+		}
+		return wantKind(out, spi.KindKilled)
+	})
 }
 
 func closeOneOnly(ctx context.Context, s *subject) error {

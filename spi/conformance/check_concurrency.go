@@ -64,12 +64,16 @@ const isolatesAtOnce = 16
 // judges each outcome by the number that the isolate was given.
 func eachItsOwn(source string, judge func(out *spi.Outcome, n, round int) error) body {
 	return func(ctx context.Context, s *subject) error {
-		return together(isolatesAtOnce, func(i int) error {
-			iso, err := s.isolate(ctx)
-			if err != nil {
-				return err
-			}
-			n := 1000 + i
+		var isolates [isolatesAtOnce]spi.Isolate
+		err := together(isolatesAtOnce, func(i int) (err error) {
+			isolates[i], err = s.isolate(ctx, s.withLeisure())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return together(isolatesAtOnce, func(i int) error { // all are open
+			iso, n := isolates[i], 1000+i
 			for round := range 5 {
 				out, err := s.evalIn(ctx, iso, source, fmt.Sprintf(`{"n":%d}`, n))
 				if err == nil {
@@ -87,7 +91,7 @@ func eachItsOwn(source string, judge func(out *spi.Outcome, n, round int) error)
 func ownLimits(ctx context.Context, s *subject) error {
 	return together(isolatesAtOnce, func(i int) error {
 		size := int64(100 + 10*i)
-		iso, err := s.isolate(ctx, withOutput(size), withLogs(0))
+		iso, err := s.isolate(ctx, s.withLeisure(), withOutput(size), withLogs(0))
 		if err != nil {
 			return err
 		}
@@ -122,7 +126,7 @@ func spinnersAreFair(ctx context.Context, s *subject) error {
 	defer cancel()
 	var pending []<-chan answer[*spi.Outcome]
 	for range spinners {
-		iso, err := s.isolate(ctx)
+		iso, err := s.isolate(ctx, s.withLeisure())
 		if err != nil {
 			return err
 		}
@@ -130,7 +134,7 @@ func spinnersAreFair(ctx context.Context, s *subject) error {
 	}
 	err := together(4, func(i int) error {
 		for range 5 {
-			out, err := s.eval(ctx, "let n = 0; for (let i = 0; i < 1000; i++) n += i; n + input", fmt.Sprint(i))
+			out, err := s.eval(ctx, "let n = 0; for (let i = 0; i < 1000; i++) n += i; n + input", fmt.Sprint(i), s.withLeisure())
 			if err == nil {
 				err = wantValue(out, fmt.Sprint(499500+i))
 			}
@@ -162,12 +166,11 @@ func mixedEndings(ctx context.Context, s *subject) error {
 		"const held = []; for (;;) held.push(new Uint8Array(1 << 20).fill(1))", "const down = () => down() + 1; down()", "'x'.repeat(2000)",
 	}
 	end := func(source string) (string, error) {
-		// Long enough for those that end by themselves, whatever else runs.
-		timeout := s.allow(10 * time.Second)
-		if strings.HasPrefix(source, "for ") {
-			timeout = s.shortTimeout()
+		timeout := s.withLeisure()
+		if strings.HasPrefix(source, "for ") { // the one that does not end by itself
+			timeout = withTimeout(s.shortTimeout())
 		}
-		out, err := s.eval(ctx, source, "7", withTimeout(timeout), withMemory(s.memory(16<<20)), withOutput(1000))
+		out, err := s.eval(ctx, source, "7", timeout, withMemory(s.memory(16<<20)), withOutput(1000))
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", source, err)
 		}
@@ -197,7 +200,7 @@ func mixedEndings(ctx context.Context, s *subject) error {
 func openAndClose(ctx context.Context, s *subject) error {
 	return together(isolatesAtOnce, func(i int) error {
 		for range 10 {
-			iso, err := s.isolate(ctx)
+			iso, err := s.isolate(ctx, s.withLeisure())
 			if err != nil {
 				return err
 			}
@@ -280,7 +283,7 @@ func openWithDeadline(ctx context.Context, s *subject) error {
 	return together(isolatesAtOnce, func(i int) error {
 		short, cancel := context.WithTimeout(ctx, time.Duration(i)*200*time.Microsecond)
 		defer cancel()
-		iso, err := s.isolate(short)
+		iso, err := s.isolate(short, s.withLeisure())
 		if err != nil {
 			return wantOneOf("Open", err, context.DeadlineExceeded)
 		}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -33,6 +34,7 @@ func descriptorChecks() []Check {
 		{ID: "DESC-012", Level: MUST, Rule: "What a caller does to a descriptor does not show in the next one.", body: descCopied},
 		{ID: "DESC-013", Level: MUST, Rule: "Describe may be called from many goroutines at once.", body: descConcurrent},
 		{ID: "DESC-014", Level: MUST, Rule: "Describe gives the same answer once the backend is closed.", own: true, body: descAfterClose},
+		{ID: "DESC-015", Level: MUST, Rule: "Every language that the descriptor lists is accepted by Eval.", body: descLanguagesRun},
 	}
 }
 
@@ -201,4 +203,20 @@ func descAfterClose(_ context.Context, s *subject) error {
 		return fmt.Errorf("closing the backend: %w", err)
 	}
 	return sameDescriptor(before, s.backend.Describe())
+}
+
+// descLanguagesRun does not know all languages: any text must be looked at, and
+// what becomes of it is not judged.
+func descLanguagesRun(ctx context.Context, s *subject) error {
+	for _, language := range s.descriptor.Languages {
+		iso, err := s.isolate(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = iso.Eval(ctx, &spi.Request{Source: "1", Language: language, Input: json.RawMessage("null")})
+		if errors.Is(err, spi.ErrUnsupported) {
+			return fmt.Errorf("language %q is listed and refused: %w", language, err)
+		}
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ func errorKindChecks() []Check {
 		}.body()},
 		{ID: "ERROR-007", Level: MUST, Rule: "An error whose properties never return ends as an exception or at the time limit.", body: script{
 			source: "const e = new Error('shown');\nfor (const k of ['name', 'message', 'stack']) Object.defineProperty(e, k, { get() { for (;;) {} } });\nthrow e",
-			config: func(c *spi.Config) { c.Limits.Timeout = 300 * time.Millisecond },
+			config: func(c *spi.Config) { c.Limits.Timeout = 100 * time.Millisecond },
 			kinds:  []spi.Kind{spi.KindException, spi.KindTimeout}, next: "6 * 7", nextValue: "42",
 		}.body()},
 		{ID: "ERROR-008", Level: MUST, Rule: "An error that the script caught is none.", body: scripts{

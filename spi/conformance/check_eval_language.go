@@ -125,8 +125,13 @@ const all = await Promise.all([1, Promise.resolve(2)]); const settled = await Pr
 			next: "6 * 7", nextValue: "42",
 		}.body()},
 		{ID: "EVAL-072", Level: MUST, Rule: "Strings that were put together behave as any other in every built-in.", body: script{
-			source: "const r = 'a'.repeat(9000) + 'b'.repeat(9000);\nconst esc = '[x]'.repeat(20000) + '[x]'.repeat(20000);\nreturn [r.indexOf('b'), r.at(-1), r.split('b').length, JSON.parse('\"' + r + '\"').length,\n  Symbol(r + r).description.length, encodeURIComponent(r + r).length,\n  new RegExp((r + r).slice(8990, 9010)).test(r), Number('0'.repeat(5000) + '7'.repeat(3)),\n  typeof RegExp.escape !== 'function' || RegExp.escape(esc + esc).length === 400000 || RegExp.escape(esc + esc).length]",
+			source: "const r = 'a'.repeat(9000) + 'b'.repeat(9000);\nconst esc = '[x]'.repeat(5000) + '[x]'.repeat(5000);\nreturn [r.indexOf('b'), r.at(-1), r.split('b').length, JSON.parse('\"' + r + '\"').length,\n  Symbol(r + r).description.length, encodeURIComponent(r + r).length,\n  new RegExp((r + r).slice(8990, 9010)).test(r), Number('0'.repeat(5000) + '7'.repeat(3)),\n  typeof RegExp.escape !== 'function' || RegExp.escape(esc + esc).length === 100000 || RegExp.escape(esc + esc).length]",
 			value:  `[9000,"b",9001,18000,36000,36000,true,777,true]`,
+		}.body()},
+		{ID: "EVAL-073", Level: MUST, Rule: "A NUL in the source, within a literal or a comment, is a character like any other.", body: scripts{
+			{source: "'a\x00b'.length", value: "3"},
+			{source: "return ['a\x00b'.charCodeAt(1), `\x00${1}\x00`.length] // \x00", value: "[0,3]"},
+			{source: "/* \x00 */ await 'a\x00'", value: `"a\u0000"`},
 		}.body()},
 	}
 }

@@ -135,9 +135,14 @@ func staticImports(ctx context.Context, s *subject) error {
 	return nil
 }
 
+// hostTracePattern is what only a host writes: its paths, the places in its code,
+// and how WebAssembly engines and Go begin to tell of a trap or a panic.
+const hostTracePattern = `/(?:root|home|usr|tmp|var|opt|etc|proc|mnt|Users|private)/|\b[A-Z]:\\|\.go:\d|\.c:\d|\.rs:\d|node:internal|` +
+	`wasm-function|wasm://|wasm (?:stack trace|backtrace|trap|error)|goroutine \d+|\bpanic:`
+
 // hostPaths looks for what tells where the host runs.
 func hostPaths(ctx context.Context, s *subject) error {
-	telling := regexp.MustCompile(`/(?:root|home|usr|tmp|var|opt|etc|proc|mnt|Users|private)/|\b[A-Z]:\\|\.go:\d|\.c:\d|\.rs:\d|node:internal|wasm-function|wasm://|goroutine \d`)
+	telling := regexp.MustCompile(hostTracePattern)
 	var places []string // of this program
 	if dir, err := os.Getwd(); err == nil && len(dir) > 3 {
 		places = append(places, dir)

@@ -89,32 +89,28 @@ func cancelWhileReporting(ctx context.Context, s *subject) error {
 	return wantKind(out, spi.KindCancelled, spi.KindException)
 }
 
-// keepsLogs waits longer where a slow machine had not come to the line yet.
 func keepsLogs(stop interruption, want spi.Kind) body {
 	return func(ctx context.Context, s *subject) error {
-		var out *spi.Outcome
-		for _, after := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+		return s.patiently(untilBegun(), func(after time.Duration) error {
 			iso, err := s.isolate(ctx, s.withPatience())
 			if err != nil {
 				return err
 			}
-			if out, err = s.interrupt(ctx, iso, "console.log('began'); for (;;) ;", s.allow(after), stop); err != nil {
+			out, err := s.interrupt(ctx, iso, "console.log('began'); for (;;) ;", after, stop)
+			if err != nil {
 				return err
 			}
 			if err := wantKind(out, want); err != nil {
 				return err
 			}
-			if len(out.Logs) > 0 {
-				break
+			if got := logTexts(out); !slices.Equal(got, []string{"began"}) {
+				return &hastyError{fmt.Errorf("logs are %q, wanted the line before the loop", got)}
 			}
-		}
-		if got := logTexts(out); !slices.Equal(got, []string{"began"}) {
-			return fmt.Errorf("logs are %q, wanted the line before the loop", got)
-		}
-		if out.Usage.Wall <= 0 {
-			return errors.New("usage says nothing of wall time")
-		}
-		return wantPeak(out, 1, s.config().Limits.MemoryBytes)
+			if out.Usage.Wall <= 0 {
+				return errors.New("usage says nothing of wall time")
+			}
+			return wantPeak(out, 1, s.config().Limits.MemoryBytes)
+		})
 	}
 }
 
@@ -146,7 +142,7 @@ func closeWaits(ctx context.Context, s *subject) error {
 		}
 		select {
 		case <-pending:
-		case <-time.After(s.allow(100 * time.Millisecond)): // the other goroutine must get its turn
+		case <-time.After(s.allow(1500 * time.Millisecond)): // the other goroutine must get its turn
 			return errors.New("Close returned while the eval was still running")
 		}
 	}
@@ -279,38 +275,47 @@ func openContext(ctx context.Context, s *subject) error {
 
 func stopsOneOnly(ctx context.Context, s *subject) error {
 	for _, stop := range []interruption{byCancelling, byClosing} {
-		other, err := s.isolate(ctx, s.withPatience())
+		err := s.patiently(untilBegun(), func(after time.Duration) error { return s.stopOne(ctx, after, stop) })
 		if err != nil {
-			return err
-		}
-		pending := background(func() (*spi.Outcome, error) { return s.evalIn(ctx, other, "for (;;) ;", "") })
-		iso, err := s.isolate(ctx, s.withPatience())
-		if err != nil {
-			return err
-		}
-		if _, err := s.interrupt(ctx, iso, "for (;;) ;", s.allow(30*time.Millisecond), stop); err != nil {
-			return err
-		}
-		select {
-		case a := <-pending:
-			if a.err != nil {
-				return fmt.Errorf("the other isolate: %w", a.err)
-			}
-			return fmt.Errorf("the other isolate ended as well: %s", ending(a.value))
-		case <-time.After(s.allow(50 * time.Millisecond)):
-		}
-		if err := other.Close(); err != nil {
-			return err
-		}
-		a := <-pending
-		if a.err != nil {
-			return a.err
-		}
-		if err := wantKind(a.value, spi.KindKilled); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stopOne stops one of two isolates, and then the other.
+func (s *subject) stopOne(ctx context.Context, after time.Duration, stop interruption) error {
+	other, err := s.isolate(ctx, s.withLeisure())
+	if err != nil {
+		return err
+	}
+	pending := background(func() (*spi.Outcome, error) { return s.evalIn(ctx, other, "for (;;) ;", "") })
+	iso, err := s.isolate(ctx, s.withPatience())
+	if err != nil {
+		return err
+	}
+	if _, err := s.interrupt(ctx, iso, "for (;;) ;", after, stop); err != nil {
+		return err
+	}
+	select {
+	case a := <-pending:
+		if a.err != nil {
+			return fmt.Errorf("the other isolate: %w", a.err)
+		}
+		return fmt.Errorf("the other isolate ended as well: %s", ending(a.value))
+	case <-time.After(after):
+	}
+	if err := other.Close(); err != nil {
+		return err
+	}
+	a := <-pending
+	switch {
+	case errors.Is(a.err, spi.ErrClosed):
+		return &hastyError{a.err}
+	case a.err != nil:
+		return a.err
+	}
+	return wantKind(a.value, spi.KindKilled)
 }
 
 // deadlockChecks are scripts that wait for what cannot come.

@@ -67,13 +67,13 @@ func leakedAfterChecks() []Check {
 	must := func(id, how, name string) Check {
 		return Check{
 			ID: id, Level: MUST, Rule: "An isolate is pristine beside and after one whose script changed all it could and " + how + ".",
-			body: leavesNothing(name),
+			Watchdog: manyWatchdog, body: leavesNothing(name),
 		}
 	}
 	return []Check{
 		{
 			ID: "LEAK-020", Level: MUST, Rule: "An isolate is as the first one of its backend, beside and after one whose script changed all it could.",
-			own: true, body: leavesNothing("value"),
+			Watchdog: manyWatchdog, own: true, body: leavesNothing("value"),
 		},
 		must("LEAK-021", "threw", "exception"),
 		must("LEAK-022", "ran into its timeout", "timeout"),

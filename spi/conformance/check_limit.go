@@ -18,6 +18,7 @@ func limitChecks() []Check {
 		logChecks(),
 		fuelChecks(),
 		configChecks(),
+		unreachedChecks(),
 	)
 }
 
@@ -150,12 +151,22 @@ func timeoutIsGranted(ctx context.Context, s *subject) error {
 }
 
 func logsOutliveTimeout(ctx context.Context, s *subject) error {
-	timeout := s.allow(300 * time.Millisecond).Round(time.Millisecond)
-	c := script{
-		source: "console.log('one'); console.warn('two'); for (;;) ;", config: withTimeout(timeout),
-		kinds: []spi.Kind{spi.KindTimeout}, limit: spi.LimitTimeout, logs: []string{"one", "two"},
-	}
-	return c.run(ctx, s)
+	return s.patiently(untilBegun(), func(timeout time.Duration) error {
+		out, err := s.eval(ctx, "console.log('one'); console.warn('two'); for (;;) ;", "", withTimeout(timeout))
+		if err != nil {
+			return err
+		}
+		return firstError(
+			func() error { return wantKind(out, spi.KindTimeout) },
+			func() error { return wantLimit(out, spi.LimitTimeout, timeout.Milliseconds()) },
+			func() error {
+				if got := logTexts(out); !slices.Equal(got, []string{"one", "two"}) {
+					return &hastyError{fmt.Errorf("logs are %q, wanted the lines before the loop", got)}
+				}
+				return nil
+			},
+		)
+	})
 }
 
 func shortestTimeout(ctx context.Context, s *subject) error {
@@ -177,41 +188,69 @@ func shortestTimeout(ctx context.Context, s *subject) error {
 }
 
 func waitingIsFree(ctx context.Context, s *subject) error {
-	timeout := s.allow(400 * time.Millisecond)
-	iso, err := s.isolate(ctx, withTimeout(timeout))
-	if err != nil {
-		return err
-	}
-	for i := range 2 {
-		time.Sleep(timeout + timeout/4)
-		out, err := s.evalIn(ctx, iso, "input", "1")
-		if err == nil {
-			err = wantValue(out, "1")
+	return s.patiently(untilDone(), func(timeout time.Duration) error {
+		var isolates [2]spi.Isolate
+		for i := range isolates {
+			var err error
+			if isolates[i], err = s.isolate(ctx, withTimeout(timeout)); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("eval %d: %w", i+1, err)
+		one := func(iso spi.Isolate) error {
+			_, err := s.evalOf(ctx, iso, timeout, "input", "1", "1")
+			return err
 		}
+		return firstError(
+			func() error { return one(isolates[0]) },
+			func() error { time.Sleep(timeout + timeout/4); return nil },
+			func() error { return one(isolates[0]) },
+			func() error { return one(isolates[1]) }, // its first
+		)
+	})
+}
+
+// untilDone are timeouts for scripts that need far less.
+func untilDone() []time.Duration {
+	return []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}
+}
+
+// evalOf runs a script that is to give a value, and measures it. That it ran into
+// its timeout is a hasty error if the timeout had really passed.
+func (s *subject) evalOf(ctx context.Context, iso spi.Isolate, timeout time.Duration, source, input, want string) (time.Duration, error) {
+	start := time.Now()
+	out, err := s.evalIn(ctx, iso, source, input)
+	took := time.Since(start)
+	switch {
+	case err != nil:
+		return took, err
+	case out.Error == nil || out.Error.Kind != spi.KindTimeout:
+		return took, wantValue(out, want)
 	}
-	return nil
+	err = fmt.Errorf("ended with timeout after %v of %v, wanted the value %s", took, timeout, want)
+	if took < timeout*9/10 {
+		return took, err
+	}
+	return took, &hastyError{err}
 }
 
 func callersDeadline(ctx context.Context, s *subject) error {
-	iso, err := s.isolate(ctx)
-	if err != nil {
-		return err
-	}
-	timeout := s.shortTimeout()
-	short, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	out, err := s.inTime(timeout, func() (*spi.Outcome, error) { return s.evalIn(short, iso, "for (;;) ;", "") })
-	if err != nil {
-		return err
-	}
-	return firstError(
-		func() error { return wantKind(out, spi.KindTimeout) },
-		func() error { return wantNoLimit(out) },
-		func() error { return wantSpent(ctx, iso) },
-	)
+	return s.patiently(untilBegun(), func(after time.Duration) error {
+		iso, err := s.isolate(ctx)
+		if err != nil {
+			return err
+		}
+		short, cancel := context.WithTimeout(ctx, after)
+		defer cancel()
+		out, err := s.inTime(after, func() (*spi.Outcome, error) { return s.evalIn(short, iso, "for (;;) ;", "") })
+		if err != nil {
+			return err
+		}
+		return firstError(
+			func() error { return wantKind(out, spi.KindTimeout) },
+			func() error { return wantNoLimit(out) },
+			func() error { return hasty(wantSpent(ctx, iso)) },
+		)
+	})
 }
 
 func callersLaterDeadline(ctx context.Context, s *subject) error {

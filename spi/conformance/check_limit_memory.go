@@ -25,9 +25,13 @@ func (h hungry) body() body { return h.run }
 
 func (h hungry) run(ctx context.Context, s *subject) error {
 	// Small, since filling it takes a while.
-	cfg := s.config(withMemory(s.memory(24 << 20)))
+	changes := []func(*spi.Config){withMemory(s.memory(16 << 20))}
+	if !slices.Contains(h.kinds, spi.KindTimeout) {
+		changes = append(changes, s.withLeisure())
+	}
+	cfg := s.config(changes...)
 	limit := cfg.Limits.MemoryBytes
-	iso, err := s.isolate(ctx, withMemory(limit))
+	iso, err := s.isolate(ctx, changes...)
 	if err != nil {
 		return err
 	}
@@ -62,7 +66,7 @@ func (h hungry) run(ctx context.Context, s *subject) error {
 
 func memoryChecks() []Check {
 	must := func(id, rule string, h hungry) Check {
-		return Check{ID: id, Level: MUST, Rule: rule, body: h.body()}
+		return Check{ID: id, Level: MUST, Rule: rule, Watchdog: manyWatchdog, body: h.body()}
 	}
 	return []Check{
 		must("LIMIT-034", "Typed arrays that are held end with the kind memory, its limit and value, and the isolate is spent.", hungry{

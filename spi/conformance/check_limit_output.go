@@ -18,7 +18,7 @@ func outputChecks() []Check {
 		)},
 		{ID: "LIMIT-057", Level: MUST, Rule: "Usage counts the bytes that JSON.stringify would write.", body: outputCount},
 		{ID: "LIMIT-058", Level: MUST, Rule: "A result far larger than its limit has no value, and nothing else suffers.", body: script{
-			source: "'\\u0001'.repeat(1 << 20)", kinds: []spi.Kind{spi.KindOutputTooLarge, spi.KindMemory},
+			source: "'\\u0001'.repeat(1 << 18)", config: withOutput(64 << 10), kinds: []spi.Kind{spi.KindOutputTooLarge, spi.KindMemory},
 			next: "'small'", nextValue: `"small"`,
 		}.body()},
 		{ID: "LIMIT-059", Level: MUST, Rule: "Many small parts that are together too large are output_too_large.", body: script{
@@ -159,7 +159,7 @@ func (l logBoundary) run(ctx context.Context, s *subject) error {
 	}
 	got := logTexts(out)
 	if l.full && len(got) != len(l.want) {
-		return fmt.Errorf("logs are %q, wanted %q", got, l.want)
+		return fmt.Errorf("logs are %s, wanted %s", clip(fmt.Sprintf("%q", got)), clip(fmt.Sprintf("%q", l.want)))
 	}
 	if out.LogsTruncated == l.full {
 		return fmt.Errorf("logs of %d bytes under a limit of %d are marked as truncated: %v", out.Usage.LogBytes, limit, out.LogsTruncated)
@@ -206,7 +206,7 @@ func manyLines(ctx context.Context, s *subject) error {
 
 func logFlood(ctx context.Context, s *subject) error {
 	const limit = 16 << 10
-	out, err := s.eval(ctx, "const dashes = '-'.repeat(100); for (let i = 0; i < 200000; i++) console.log('line ' + i + ' ' + dashes); 'done'", "", withLogs(limit))
+	out, err := s.eval(ctx, "const dashes = '-'.repeat(100); for (let i = 0; i < 50000; i++) console.log('line ' + i + ' ' + dashes); 'done'", "", withLogs(limit))
 	if err != nil {
 		return err
 	}

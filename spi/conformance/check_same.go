@@ -89,8 +89,10 @@ func (s *subject) same(one, other *spi.Outcome) error {
 	return nil
 }
 
-// sameRuns evaluates every source, each in an isolate of its own.
+// sameRuns evaluates every source, each in an isolate of its own and with so much
+// time that none is ended by it: that would not be the same.
 func (s *subject) sameRuns(ctx context.Context, changes ...func(*spi.Config)) ([]*spi.Outcome, error) {
+	changes = append([]func(*spi.Config){s.withLeisure()}, changes...)
 	var outs []*spi.Outcome
 	for _, source := range sameSources() {
 		out, err := s.eval(ctx, source, sameInput, changes...)

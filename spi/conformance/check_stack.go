@@ -105,11 +105,11 @@ func nestingChecks() []Check {
 		must("STACK-032", "A regular expression that keeps a million ways back ends in an orderly way.", deep{
 			source: "/^(?:(a)|b)*$/.test('a'.repeat(1000000))", kinds: slow,
 		}),
-		must("STACK-033", "A property read through 100,000 proxies ends in an orderly way.", deep{
-			source: "let p = {}; for (let i = 0; i < 100000; i++) p = new Proxy(p, {}); p.x",
+		must("STACK-033", "A property read through 50,000 proxies ends in an orderly way.", deep{
+			source: "let p = {}; for (let i = 0; i < 50000; i++) p = new Proxy(p, {}); p.x",
 		}),
-		must("STACK-034", "Listing the keys of 100,000 proxies around each other ends in an orderly way.", deep{
-			source: "let p = {}; for (let i = 0; i < 100000; i++) p = new Proxy(p, {}); Object.keys(p)",
+		must("STACK-034", "Listing the keys of 50,000 proxies around each other ends in an orderly way.", deep{
+			source: "let p = {}; for (let i = 0; i < 50000; i++) p = new Proxy(p, {}); Object.keys(p)",
 		}),
 		must("STACK-035", "A call through 100,000 bound functions ends in an orderly way.", deep{
 			source: "let p = () => 1; for (let i = 0; i < 100000; i++) p = p.bind(null); p()",
@@ -126,8 +126,8 @@ func nestingChecks() []Check {
 		must("STACK-039", "Flattening an array nested 100,000 deep ends in an orderly way.", deep{
 			source: "let r = [1]; for (let i = 0; i < 100000; i++) r = [r]; r.flat(Infinity)", kinds: slow,
 		}),
-		must("STACK-040", "A text put together from 200,000 pieces is read in an orderly way.", deep{
-			source: "let r = 'a'; for (let i = 0; i < 200000; i++) r = r + 'b'.repeat(20); r.indexOf('c')", kinds: slow,
+		must("STACK-040", "A text put together from 100,000 pieces is read in an orderly way.", deep{
+			source: "let r = 'a'; for (let i = 0; i < 100000; i++) r = r + 'b'.repeat(20); r.indexOf('c')", kinds: slow,
 		}),
 		must("STACK-041", "A chain of 100,000 prototypes ends in an orderly way.", deep{
 			source: "let o = {}; for (let i = 0; i < 100000; i++) o = Object.create(o); o.missing", kinds: slow,

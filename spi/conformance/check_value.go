@@ -12,7 +12,7 @@ import (
 )
 
 func valueChecks() []Check {
-	return slices.Concat(valueTypeChecks(), valueTextChecks(), valueCodeChecks())
+	return slices.Concat(valueTypeChecks(), valueTextChecks(), valueCodeChecks(), valueFormChecks())
 }
 
 func unserializable() []spi.Kind { return []spi.Kind{spi.KindUnserializable} }
@@ -152,6 +152,25 @@ func valueTextChecks() []Check {
 			{source: `({ kind: 'ok', status: 'ok', value: 1, error: null })`, value: `{"kind":"ok","status":"ok","value":1,"error":null}`},
 			{source: `({ error: { kind: 'timeout', limit: 'timeoutMs' }, valueType: 'string' })`, value: `{"error":{"kind":"timeout","limit":"timeoutMs"},"valueType":"string"}`, typ: "object"},
 			{source: `'{"forged":true}'`, value: `"{\"forged\":true}"`, typ: "string"},
+		}.body()},
+	}
+}
+
+// valueFormChecks: characters that look alike stay what they are.
+func valueFormChecks() []Check {
+	const apart, one, sign = "e\u0301", "\u00e9", "\u212b" // the last is the unit, not the letter
+	return []Check{
+		{ID: "VALUE-039", Level: MUST, Rule: "Text is not normalised, neither in the source nor as input, value, name or line of the logs.", body: scripts{
+			{
+				source: "[input, Object.keys(input).map((k) => k.length), Object.values(input).map((v) => v.length)]",
+				input:  `{"` + apart + `":"` + apart + `","` + one + `":"` + one + `","` + sign + `":"` + sign + `"}`, ordered: true,
+				value: `[{"` + apart + `":"` + apart + `","` + one + `":"` + one + `","` + sign + `":"` + sign + `"},[2,1,1],[2,1,1]]`,
+			},
+			{source: "['" + apart + "'.length, '" + one + "'.length, '" + sign + "'.codePointAt(0)]", value: "[2,1,8491]"},
+			{
+				source: `console.log('e\u0301', '\u00e9'); ({ 'e\u0301': 'e\u0301', '\u00e9': '\u00e9', '\u212b': '\u212b' })`, ordered: true,
+				value: `{"` + apart + `":"` + apart + `","` + one + `":"` + one + `","` + sign + `":"` + sign + `"}`, logs: []string{apart + " " + one},
+			},
 		}.body()},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Watchdogs of checks that need no longer than their timeouts, and of those that
 // open so many isolates that slow opening adds up.
 const (
-	endlessWatchdog = 10 * time.Second
+	endlessWatchdog = 20 * time.Second
 	manyWatchdog    = 2 * time.Minute
 )
 

@@ -148,7 +148,15 @@ func spoils() map[string]spoil {
 
 // run runs the script in an isolate, and leaves it open if asked.
 func (p spoil) run(ctx context.Context, s *subject, leaveOpen bool) error {
-	var changes []func(*spi.Config)
+	if p.stop == nil {
+		return p.try(ctx, s, leaveOpen, 0)
+	}
+	return s.patiently(untilBegun(), func(after time.Duration) error { return p.try(ctx, s, leaveOpen, after) })
+}
+
+// try stops the script after a while, if it is to be stopped.
+func (p spoil) try(ctx context.Context, s *subject, leaveOpen bool, after time.Duration) error {
+	changes := []func(*spi.Config){s.withLeisure()}
 	if p.config != nil {
 		changes = append(changes, p.config)
 	}
@@ -158,7 +166,7 @@ func (p spoil) run(ctx context.Context, s *subject, leaveOpen bool) error {
 	}
 	var out *spi.Outcome
 	if p.stop != nil {
-		out, err = s.interrupt(ctx, iso, p.source, s.allow(30*time.Millisecond), p.stop)
+		out, err = s.interrupt(ctx, iso, p.source, after, p.stop)
 	} else {
 		out, err = s.evalIn(ctx, iso, p.source, "")
 	}

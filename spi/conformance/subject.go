@@ -43,11 +43,14 @@ func (s *subject) allow(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * s.slow)
 }
 
+// slack is for a busy machine, where a program gets no processor now and then.
+const slack = 2 * time.Second
+
 // latest is when an eval with this timeout must have returned: what the
-// descriptor says, and something for a busy machine.
+// descriptor says, and the slack.
 func (s *subject) latest(timeout time.Duration) time.Duration {
 	e, _ := s.descriptor.EnforcementOf(spi.LimitTimeout)
-	return timeout + time.Duration(e.Granularity) + s.allow(time.Second)
+	return timeout + time.Duration(e.Granularity) + s.allow(slack)
 }
 
 // Where the checks' clocks and random numbers start.

@@ -153,9 +153,9 @@ func TestAnEvalMayBeAsLateAsTheDescriptorSays(t *testing.T) {
 	t.Parallel()
 	s := newSubject(&fakeBackend{})
 	s.descriptor.Enforces = []spi.Enforcement{{Limit: spi.LimitTimeout, Granularity: int64(250 * time.Millisecond)}}
-	assert.Equal(t, 3*time.Second+250*time.Millisecond, s.latest(2*time.Second))
-	s.slow = 2
 	assert.Equal(t, 4*time.Second+250*time.Millisecond, s.latest(2*time.Second))
+	s.slow = 2
+	assert.Equal(t, 6*time.Second+250*time.Millisecond, s.latest(2*time.Second))
 }
 
 func TestRequestsAreValid(t *testing.T) {

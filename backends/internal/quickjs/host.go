@@ -54,6 +54,7 @@ type Host struct {
 	granted  int64 // fuel handed out in all
 	ticks    uint64
 
+	units      int64         // of a slice
 	running    *atomic.Int32 // evals of the same image
 	processors int32
 	sink       sink
@@ -70,8 +71,13 @@ type Host struct {
 // NewHost makes the host side of one isolate. cfg is what the isolate is
 // opened with.
 func NewHost(cfg *spi.Config) *Host {
-	return &Host{epoch: cfg.Now, limits: cfg.Limits, random: splitMix(cfg.Seed), running: new(atomic.Int32)}
+	return &Host{epoch: cfg.Now, limits: cfg.Limits, random: splitMix(cfg.Seed), units: Slice, running: new(atomic.Int32)}
 }
+
+// SetSlice makes slices longer or shorter than [Slice], before the first eval:
+// for engines whose guests do not hold up the process. It changes when the host
+// looks, and nothing that a script can see.
+func (h *Host) SetSlice(units int64) { h.units = units }
 
 // Kill ends the running eval, and every later one at once. It may be called
 // from any goroutine.
@@ -129,9 +135,9 @@ func (h *Host) stopFor(err error) {
 // slice is how much fuel to hand out when burnt is used up.
 func (h *Host) slice(burnt int64) int64 {
 	if h.limits.Fuel > 0 {
-		return min(Slice, h.limits.Fuel-burnt)
+		return min(h.units, h.limits.Fuel-burnt)
 	}
-	return Slice
+	return h.units
 }
 
 // burnt is the fuel used since begin. A bulk move may overdraw the account.
