@@ -1,6 +1,6 @@
 // Package wasmtime runs scripts in QuickJS on wasmtime, an optimising WebAssembly
-// engine: about twice as fast as package wazero, for cgo and a binary that is
-// 20 MB larger. The guest image, what it may do and what it answers are the same,
+// engine: about one and a half times as fast as package wazero, for cgo and a
+// binary that is 20 MB larger. The guest image, what it may do and what it answers are the same,
 // to the byte and to the unit of fuel.
 //
 // It is part of builds with cgo for linux/amd64. In others the package compiles,

@@ -117,10 +117,9 @@ func TestADifferentSeedOrClockIsSeen(t *testing.T) {
 	require.NotEqual(t, draw("", noon()), draw("", noon()), "without a seed")
 }
 
-func TestOutputIsExactToTheByte(t *testing.T) {
-	t.Parallel()
-	sb := newSandbox(t, nil)
-	for name, script := range map[string]string{
+// outputScripts have results of all kinds of text.
+func outputScripts() map[string]string {
+	return map[string]string{
 		"text":                  "'x'.repeat(998)",
 		"array":                 "Array.from({ length: 500 }, (_, i) => i % 10)",
 		"accents":               "'é'.repeat(499)",
@@ -131,7 +130,13 @@ func TestOutputIsExactToTheByte(t *testing.T) {
 		"nothing":               "undefined",
 		"toJSON":                "({ toJSON: () => 'x'.repeat(100) })",
 		"raw JSON":              "JSON.rawJSON('1' + '0'.repeat(400))",
-	} {
+	}
+}
+
+func TestOutputIsExactToTheByte(t *testing.T) {
+	t.Parallel()
+	sb := newSandbox(t, nil)
+	for name, script := range outputScripts() {
 		free := exactly(t, sb, script, sandbox.Limits{})
 		require.Nil(t, free.Error, name)
 		size := free.Usage.OutputBytes
@@ -149,15 +154,16 @@ func TestOutputIsExactToTheByte(t *testing.T) {
 	}
 }
 
-func TestLogsAreExactToTheByte(t *testing.T) {
-	t.Parallel()
-	sb := newSandbox(t, nil)
-	for name, c := range map[string]struct {
-		script    string
-		limit     int64
-		want      []string
-		truncated bool
-	}{
+// logCut is a script and what a limit leaves of its lines.
+type logCut struct {
+	script    string
+	limit     int64
+	want      []string
+	truncated bool
+}
+
+func logCuts() map[string]logCut {
+	return map[string]logCut{
 		"all":                     {"console.log('abc'); console.log('de')", 7, []string{"abc", "de"}, false},
 		"one byte short":          {"console.log('abc'); console.log('de')", 6, []string{"abc", "d"}, true},
 		"room for a line end":     {"console.log('abc'); console.log('de')", 5, []string{"abc", ""}, true},
@@ -166,7 +172,13 @@ func TestLogsAreExactToTheByte(t *testing.T) {
 		"nothing after a cut":     {"console.log('abcdef'); console.log('')", 4, []string{"abc"}, true},
 		"an empty line costs one": {"console.log(''); console.log('')", 1, []string{""}, true},
 		"one line of a megabyte":  {"console.log('x'.repeat(1e6))", 10, []string{"xxxxxxxxx"}, true},
-	} {
+	}
+}
+
+func TestLogsAreExactToTheByte(t *testing.T) {
+	t.Parallel()
+	sb := newSandbox(t, nil)
+	for name, c := range logCuts() {
 		o := exactly(t, sb, c.script, sandbox.Limits{LogBytes: c.limit})
 		require.Nil(t, o.Error, name)
 		assert.Equal(t, c.want, logTexts(o), name)
@@ -175,13 +187,18 @@ func TestLogsAreExactToTheByte(t *testing.T) {
 	}
 }
 
+// memoryScripts need much more memory than a pristine isolate has.
+func memoryScripts() map[string]string {
+	return map[string]string{
+		"one block":   "const u = new Uint8Array(20 << 20); u.length",
+		"many blocks": "const a = []; for (let i = 0; i < 100; i++) a.push(new Uint8Array(100_000).fill(1)); a.length",
+	}
+}
+
 func TestMemoryIsExactToThePage(t *testing.T) {
 	t.Parallel()
 	sb := newSandbox(t, nil)
-	for name, script := range map[string]string{
-		"one block":   "const u = new Uint8Array(20 << 20); u.length",
-		"many blocks": "const a = []; for (let i = 0; i < 100; i++) a.push(new Uint8Array(100_000).fill(1)); a.length",
-	} {
+	for name, script := range memoryScripts() {
 		free := exactly(t, sb, script, sandbox.Limits{})
 		require.Nil(t, free.Error, name)
 		peak := free.Usage.MemoryPeakBytes

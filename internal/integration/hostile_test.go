@@ -10,7 +10,11 @@ import (
 
 func TestAScriptThatReplacesBuiltinsOnlyFoolsItself(t *testing.T) {
 	t.Parallel()
-	checkRows(t, []row{
+	checkRows(t, tamperRows())
+}
+
+func tamperRows() []row {
+	return []row{
 		{name: "JSON.stringify", script: `JSON.stringify = () => '"forged"'; ({ a: 1 })`, value: `{"a":1}`},
 		{name: "JSON is gone", script: "delete globalThis.JSON; delete globalThis.Promise; delete globalThis.Array; [1]", value: "[1]"},
 		{name: "toJSON for all", script: "Object.prototype.toJSON = () => 'mine'; ({ a: 1 })", value: `"mine"`},
@@ -37,15 +41,19 @@ func TestAScriptThatReplacesBuiltinsOnlyFoolsItself(t *testing.T) {
 		{name: "Math.random and Date", script: "Math.random = () => 4; Date.now = () => 5; Date.prototype.toISOString = () => 'mine'; [Math.random(), Date.now(), new Date(0)]", value: `[4,5,"mine"]`},
 		{name: "Proxy", script: "Proxy = null; WeakMap.prototype.get = null; console.log({}); 1", value: "1", logs: []string{"{}"}},
 		{name: "getter on a prelude name", script: "Object.defineProperty(Object.prototype, 'callback', { get() { throw 1 } }); await new Promise((r) => setTimeout(r, 1)); 1", value: "1"},
-	})
+	}
 }
 
 func TestWhateverIsThrownIsReportedWithoutRunningIt(t *testing.T) {
 	t.Parallel()
+	checkRows(t, thrownRows())
+}
+
+func thrownRows() []row {
 	thrown := func(name, script, errorName, message string) row {
 		return row{name: name, script: script, kind: spi.KindException, errorName: errorName, message: message}
 	}
-	checkRows(t, []row{
+	return []row{
 		thrown("undefined", "throw undefined", "", "undefined"),
 		thrown("null", "throw null", "", "null"),
 		thrown("number", "throw 5", "", "5"),
@@ -85,18 +93,22 @@ func TestWhateverIsThrownIsReportedWithoutRunningIt(t *testing.T) {
 		{name: "deadlock", script: "await new Promise(() => {})", kind: spi.KindDeadlock, noPlace: true},
 		{name: "deadlock in a loop", script: "for await (const x of [new Promise(() => {})]) ;", kind: spi.KindDeadlock},
 		{name: "denied by absence", script: "fetch('http://127.0.0.1')", kind: spi.KindException, errorName: "ReferenceError", message: "fetch"},
-	})
+	}
 }
 
 func TestEverythingEndsAtItsTimeLimit(t *testing.T) {
 	t.Parallel()
+	checkRows(t, endlessRows())
+}
+
+func endlessRows() []row {
 	endless := func(name, script string) row {
 		return row{
 			name: name, script: script, kind: spi.KindTimeout, limit: spi.LimitTimeout, noPlace: true,
 			limits: sandbox.Limits{Timeout: 100 * time.Millisecond},
 		}
 	}
-	checkRows(t, []row{
+	return []row{
 		endless("loop", "for (;;) ;"),
 		endless("loop in the return form", "for (;;) ; return 1"),
 		endless("catch", "for (;;) { try { null.x } catch {} }"),
@@ -119,12 +131,16 @@ func TestEverythingEndsAtItsTimeLimit(t *testing.T) {
 		endless("bulk moves", "const u = new Uint8Array(16 << 20); for (;;) u.copyWithin(1, 0)"),
 		endless("recursion that is caught", "for (;;) { try { (function f() { f() })() } catch {} }"),
 		endless("generator", "for (const x of (function* () { for (;;) yield 1 })()) ;"),
-	})
+	}
 }
 
 func TestTimersRunOnAClockThatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
-	checkRows(t, []row{
+	checkRows(t, timerRows())
+}
+
+func timerRows() []row {
+	return []row{
 		{name: "order", script: "const o = []; setTimeout(() => o.push(2), 2); setTimeout(() => o.push(1), 1); setTimeout(() => o.push(0), 0); setTimeout(() => o.push(1.5), 1); await new Promise((r) => setTimeout(r, 5)); o", value: "[0,1,1.5,2]"},
 		{name: "jobs first", script: "const o = []; setTimeout(() => o.push('timer'), 0); queueMicrotask(() => o.push('job')); Promise.resolve().then(() => o.push('then')); await new Promise((r) => setTimeout(r, 5)); o", value: `["job","then","timer"]`},
 		{name: "a million seconds", script: "const t = Date.now(); await new Promise((r) => setTimeout(r, 1e9)); Date.now() - t >= 1e9", value: "true"},
@@ -143,5 +159,5 @@ func TestTimersRunOnAClockThatNobodyWaitsFor(t *testing.T) {
 		{name: "busy wait", script: "const t = Date.now(); while (Date.now() - t < 25) ; 1", value: "1"},
 		{name: "the clock does not go back", script: "let last = 0; for (let i = 0; i < 1000; i++) { const n = performance.now(); if (n < last) throw 1; last = n } 1", value: "1"},
 		{name: "clock before any work", script: "Math.abs(Date.now() - Date.UTC(2026, 2, 29, 12)) < 5", value: "true"},
-	})
+	}
 }

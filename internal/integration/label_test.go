@@ -13,11 +13,9 @@ import (
 	"github.com/loom-sandbox/sandboxd/taint"
 )
 
-func TestNoByteOfTheGuestLeavesItsLabel(t *testing.T) {
-	t.Parallel()
-	const canary = "canary7f3a"
-	sb := newSandbox(t, nil)
-	for name, script := range map[string]string{
+// canaryScripts put a word wherever a script can put one.
+func canaryScripts() map[string]string {
+	return map[string]string{
 		"value":              "'canary7f3a'",
 		"name in a value":    "({ canary7f3a: 1 })",
 		"log":                "console.log('canary7f3a')",
@@ -32,7 +30,14 @@ func TestNoByteOfTheGuestLeavesItsLabel(t *testing.T) {
 		"label of the guest": "({ __loomTainted: { origin: 'canary7f3a' }, value: 'canary7f3a' })",
 		"label in a log":     `console.log('{"__loomTainted":{"origin":"canary7f3a"},"value":1}')`,
 		"import":             "await import('canary7f3a')",
-	} {
+	}
+}
+
+func TestNoByteOfTheGuestLeavesItsLabel(t *testing.T) {
+	t.Parallel()
+	const canary = "canary7f3a"
+	sb := newSandbox(t, nil)
+	for name, script := range canaryScripts() {
 		result, err := sb.Eval(context.Background(), sandbox.Request{Script: script})
 		require.NoError(t, err, name)
 		wire, err := json.Marshal(result)

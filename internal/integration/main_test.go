@@ -13,16 +13,26 @@ import (
 	"github.com/loom-sandbox/sandboxd/sandbox"
 )
 
-// cacheDir keeps the compiled image for all tests of this process; compiling it
-// takes most of a second. TestMain sets and removes it.
+// cacheDir keeps the compiled images for all tests of this process; compiling
+// takes seconds. TestMain sets and removes it.
 var cacheDir string
+
+// cacheVariable hands the directory on to the processes that fuzz.
+const cacheVariable = "SANDBOXD_INTEGRATION_CACHE"
 
 // TestMain also serves the measurements that need a process of their own.
 func TestMain(m *testing.M) {
 	if ran, status := runAsChild(); ran {
 		os.Exit(status)
 	}
+	if cacheDir = os.Getenv(cacheVariable); cacheDir != "" {
+		goleak.VerifyTestMain(m) // the directory is another process's to remove
+		return
+	}
 	dir, err := os.MkdirTemp("", "sandboxd-integration-")
+	if err == nil {
+		err = os.Setenv(cacheVariable, dir)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

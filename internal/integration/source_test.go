@@ -10,7 +10,11 @@ const lineSeparator = "\u2028"
 
 func TestAScriptRunsInWhateverFormItWasWritten(t *testing.T) {
 	t.Parallel()
-	checkRows(t, []row{
+	checkRows(t, formRows())
+}
+
+func formRows() []row {
+	return []row{
 		{name: "last expression", script: "let a = 2;\na * 21", value: "42", typ: spi.TypeNumber},
 		{name: "return", script: "return 42", value: "42"},
 		{name: "return in a block", script: "let a = 1\n{ return a }", value: "1"},
@@ -64,11 +68,15 @@ func TestAScriptRunsInWhateverFormItWasWritten(t *testing.T) {
 		{name: "require", script: "require('fs')", kind: spi.KindException, errorName: "ReferenceError", message: "require"},
 		{name: "eval", script: "eval('1 + 1')", value: "2"},
 		{name: "Function", script: "new Function('a', 'return a + 1')(1)", value: "2"},
-	})
+	}
 }
 
 func TestAnErrorNamesTheLineThatTheUserWrote(t *testing.T) {
 	t.Parallel()
+	checkRows(t, placeRows())
+}
+
+func placeRows() []row {
 	exception := func(name, script string, line, col int) row {
 		return row{name: name, script: script, kind: spi.KindException, line: line, col: col}
 	}
@@ -81,7 +89,7 @@ func TestAnErrorNamesTheLineThatTheUserWrote(t *testing.T) {
 		r.notMessage = notMessage
 		return r
 	}
-	checkRows(t, []row{
+	return []row{
 		exception("script form", "let a = 1;\n\n  null.x\n", 3, 3),
 		exception("return form", "let a = 1;\n\n  null.x\nreturn 1", 3, 3),
 		exception("first line of the return form", "null.x; return 1", 1, 1),
@@ -133,5 +141,5 @@ func TestAnErrorNamesTheLineThatTheUserWrote(t *testing.T) {
 		unfinished("comment", "1;\n/* open", 2, "}"),
 		unfinished("comment after a return", "return /* open", 1, "}"),
 		unfinished("array", "1;\n[1,", 2, "}"),
-	})
+	}
 }

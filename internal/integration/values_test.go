@@ -9,13 +9,17 @@ import (
 
 func TestAResultIsWhatStringifyWrites(t *testing.T) {
 	t.Parallel()
+	checkRows(t, resultRows())
+}
+
+func resultRows() []row {
 	plain := func(name, script, value string, typ spi.ValueType) row {
 		return row{name: name, script: script, value: value, typ: typ}
 	}
 	unserializable := func(name, script, path string) row {
 		return row{name: name, script: script, kind: spi.KindUnserializable, message: path, noPlace: true}
 	}
-	checkRows(t, []row{
+	return []row{
 		plain("undefined", "undefined", "null", spi.TypeUndefined),
 		plain("null", "null", "null", spi.TypeNull),
 		plain("function", "() => 1", "null", spi.TypeFunction),
@@ -77,7 +81,7 @@ func TestAResultIsWhatStringifyWrites(t *testing.T) {
 		{name: "thenable that does nothing", script: "({ then() {} })", kind: spi.KindDeadlock},
 		{name: "promise that rejects later", script: "return new Promise((_, no) => setTimeout(() => no(new TypeError('mine')), 10))", kind: spi.KindException, errorName: "TypeError", message: "mine"},
 		{name: "revoked proxy", script: "const p = Proxy.revocable({}, {}); p.revoke(); return p.proxy", kind: spi.KindException, errorName: "TypeError"},
-	})
+	}
 }
 
 func nested(levels int) string {
@@ -86,10 +90,14 @@ func nested(levels int) string {
 
 func TestALogLineShowsAnyValueAndRunsNothing(t *testing.T) {
 	t.Parallel()
+	checkRows(t, logRows())
+}
+
+func logRows() []row {
 	line := func(name, script, text string) row {
 		return row{name: name, script: script + "; 'done'", value: `"done"`, logs: []string{text}}
 	}
-	checkRows(t, []row{
+	return []row{
 		line("BigInt", "console.log(1n, { a: 2n }, [3n])", "1n { a: 2n } [ 3n ]"),
 		line("symbol, minus zero, hole", "console.log(Symbol('q'), -0, [, 1])", "Symbol(q) -0 [ <1 empty item>, 1 ]"),
 		line("collections", "console.log(new Map([[1, { a: 1 }]]), new Set(['x']))", "Map(1) { 1 => { a: 1 } } Set(1) { 'x' }"),
@@ -112,5 +120,5 @@ func TestALogLineShowsAnyValueAndRunsNothing(t *testing.T) {
 		{name: "logs of a script that waits for ever", script: "console.log('before'); await new Promise(() => {})", kind: spi.KindDeadlock, logs: []string{"before"}},
 		{name: "logs of a script that does not parse", script: "console.log('before'); let a = ;", kind: spi.KindSyntax, logs: []string{}},
 		{name: "log while the result is written", script: "({ toJSON() { console.log('in toJSON'); return 1 } })", value: "1", logs: []string{"in toJSON"}},
-	})
+	}
 }
