@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/builtins"
 )
 
 // BenchmarkProcess is the time from the start of the command to its end with one
@@ -30,9 +32,16 @@ func BenchmarkProcess(b *testing.B) {
 		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 		b.ReportMetric(float64(took[0].Microseconds())/1000, "min-ms")
 	}
-	b.Run("without cache", func(b *testing.B) { run(b, "--no-cache") })
 	cache := filepath.Join(dir, "cache")
-	_, err = exec.Command(binary, "eval", "-e", "1", "--cache-dir", cache).Output()
-	require.NoError(b, err)
-	b.Run("with cache", func(b *testing.B) { run(b, "--cache-dir", cache) })
+	for _, backend := range builtins.Backends() {
+		if backend.Unavailable != "" || backend.Warning != "" {
+			continue
+		}
+		name := []string{"--backend", backend.Name}
+		b.Run(backend.Name+" without cache", func(b *testing.B) { run(b, append(name, "--no-cache")...) })
+		name = append(name, "--cache-dir", cache)
+		_, err = exec.Command(binary, append([]string{"eval", "-e", "1"}, name...)...).Output()
+		require.NoError(b, err)
+		b.Run(backend.Name+" with cache", func(b *testing.B) { run(b, name...) })
+	}
 }
