@@ -17,7 +17,8 @@ type Backend interface {
 	// Open returns a pristine isolate: nothing that an earlier eval did can be
 	// seen in it. cfg is guaranteed non-nil and valid ([Config.Validate]); its
 	// limits are resolved, so a zero means "none" and not "default". A limit
-	// that the backend cannot enforce is refused with [ErrUnsupported].
+	// that the backend cannot enforce is refused with [ErrUnsupported]. Isolates
+	// do not wait for each other: as many are open at once as memory allows.
 	// ctx bounds the opening only, not the isolate's life.
 	Open(ctx context.Context, cfg *Config) (Isolate, error)
 

@@ -27,6 +27,21 @@
 // that was refused memory leaves an isolate that answers every later Eval with
 // [ErrIsolateSpent].
 //
+// # Scripts
+//
+// A script is ECMAScript (ES2023 or later) and not a module. It may use `await`
+// and `return` at its top level. Without `return` the value of its last
+// expression is the result; a promise is awaited, and nothing is that settles
+// later. `input` is a global with [Request.Input]. The methods log, info, warn,
+// error and debug of a global `console` write one line of [Outcome.Logs] each.
+// The result is what JSON.stringify writes, with each getter read once, written
+// within the limits and by code that the script cannot exchange.
+//
+// Beside the language nothing needs to be there. What grants nothing may be:
+// timers and clocks that run on the guest's time, URL, TextEncoder and the like.
+// What reaches outside the guest must not: files, network, environment,
+// processes, modules, the host's clock, real randomness.
+//
 // # Security
 //
 // Everything that the guest could have written is data of unknown origin:

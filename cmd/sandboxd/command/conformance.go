@@ -28,7 +28,7 @@ Examples:
   sandboxd conformance --backend wazero
   sandboxd conformance --backend wasmtime --junit > report.xml
 
-Exit status: 0 the backend conforms; 1 a check failed or could not be told; 2 usage; 4 the backend is missing or does not start.`
+Exit status: 0 the backend conforms; 1 a check failed or could not be told; 2 usage; 4 the backend is missing or does not start, or the report cannot be written.`
 }
 
 // Run is called by kong.
