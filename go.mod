@@ -5,7 +5,9 @@ go 1.26.0
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/aperturerobotics/go-quickjs-wasi-reactor v0.15.1
+	github.com/bytecodealliance/wasmtime-go/v39 v39.0.1
 	github.com/danielgtaylor/huma/v2 v2.37.2
+	github.com/fastschema/qjs v0.0.6
 	github.com/go-json-experiment/json v1.27.2
 	github.com/goccy/go-yaml v1.19.2
 	github.com/rogpeppe/go-internal v1.16.0
@@ -16,8 +18,6 @@ require (
 )
 
 require (
-	github.com/bytecodealliance/wasmtime-go/v39 v39.0.1 // indirect
-	github.com/fastschema/qjs v0.0.6 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.44.0 // indirect
 	golang.org/x/tools v0.26.0 // indirect

@@ -32,5 +32,7 @@
 // GiB of address space, which costs no memory. Fuel is exact to the unit; a
 // timeout is noticed after one slice of fuel, about 0.4 ms, on a machine that
 // is not overloaded. The threads of the process need stacks of at least
-// [MinThreadStackBytes]: the limit of `ulimit -s` when the process starts.
+// [MinThreadStackBytes]: the limit of `ulimit -s` when the process starts. A
+// thread that has too little left is not used. Isolates take two mappings each;
+// Linux allows a process 65,530 of them.
 package wasmtime

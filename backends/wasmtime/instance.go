@@ -13,13 +13,13 @@ import (
 
 // instance is a wasmtime instance as the driver sees it.
 type instance struct {
-	host    *quickjs.Host
-	store   *wt.Store
-	memory  *wt.Memory
-	invoke  *wt.Func
-	globals []*wt.Global
-	is32    []bool // by global
-	args    []any  // of a call, reused
+	host     *quickjs.Host
+	store    *wt.Store
+	memory   *wt.Memory
+	invoke   function
+	globals  []*wt.Global
+	is32     []bool // by global
+	panicked any    // what a host function panicked with
 }
 
 // slice is the fuel of a guest between two looks at the clock: about 0.4 ms. Go's
@@ -30,7 +30,7 @@ const slice = 5 * quickjs.Slice
 // Instantiate implements [wasmhost.Module].
 func (m *module) Instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance, func() error, error) {
 	h.SetSlice(slice)
-	i := &instance{host: h, args: make([]any, quickjs.InvokeWords)}
+	i := &instance{host: h}
 	i.store = wt.NewStoreWithData(m.engine, i)
 	// One instance with one memory and one table, which has its final size.
 	const keep = -1
@@ -41,7 +41,7 @@ func (m *module) Instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance,
 		return nil, nil, errInstantiate
 	}
 	i.memory = made.GetExport(i.store, quickjs.MemoryExport).Memory()
-	i.invoke = made.GetFunc(i.store, quickjs.InvokeExport)
+	i.invoke = functionOf(made.GetFunc(i.store, quickjs.InvokeExport))
 	for _, name := range quickjs.Globals() {
 		g := made.GetExport(i.store, name).Global()
 		i.globals = append(i.globals, g)
@@ -55,26 +55,17 @@ var errTrap = errors.New("wasmtime: guest trapped")
 
 // Call implements [quickjs.Instance].
 func (i *instance) Call(stack []uint64) error {
-	i.args[0] = int32(stack[0]) // the number of a function
-	for n, word := range stack[1:] {
-		i.args[n+1] = int64(word)
+	how := i.invoke.call(i.store, stack, needStackBytes)
+	if how == endCramped {
+		how = onAnotherThread(func() ending { return i.invoke.call(i.store, stack, needStackBytes) })
 	}
-	result, err := i.invoke.Call(i.store, i.args...)
-	if err != nil {
-		return edge(err)
+	if p := i.panicked; p != nil { // on its way through the guest
+		panic(p)
 	}
-	stack[0] = uint64(result.(int64))
-	return nil
-}
-
-// edge takes from an engine's error what the driver has to know and lets go of it.
-func edge(err error) error {
-	var trap *wt.Trap
-	if !errors.As(err, &trap) {
-		return errTrap
-	}
-	defer trap.Close()
-	if code := trap.Code(); code != nil && *code == wt.StackOverflow {
+	switch how {
+	case endReturned:
+		return nil
+	case endOverflowed:
 		return quickjs.ErrNativeStack
 	}
 	return errTrap
@@ -108,6 +99,12 @@ func (i *instance) SetGlobal(g quickjs.Global, value uint64) {
 func hostFunction(im *quickjs.Import) func(*wt.Caller, []wt.Val) ([]wt.Val, *wt.Trap) {
 	return func(caller *wt.Caller, args []wt.Val) ([]wt.Val, *wt.Trap) {
 		i := caller.Data().(*instance)
+		defer func() {
+			if p := recover(); p != nil {
+				i.panicked = p
+				panic(p)
+			}
+		}()
 		stack := make([]uint64, max(len(im.Params), len(im.Results)))
 		for n := range args {
 			if im.Params[n] == typeI32 {

@@ -37,7 +37,7 @@ func TestEveryRowIsReasonable(t *testing.T) {
 			assert.True(t, known[own], "%s may import %s, which has no row", r.Package, own)
 		}
 	}
-	for _, table := range []map[string]string{plan.Modules, plan.Vars, plan.Changes, plan.LongFiles} {
+	for _, table := range []map[string]string{plan.Modules, plan.Vars, plan.Changes, plan.LongFiles, plan.Cgo} {
 		for key, reason := range table {
 			assert.NotEmpty(t, reason, key)
 		}

@@ -138,9 +138,11 @@ func (c *checker) unused() {
 			report(key)
 		}
 	}
-	for name := range c.plan.LongFiles {
-		if _, err := fs.Stat(c.fsys, name); err != nil {
-			report(name)
+	for _, files := range []map[string]string{c.plan.LongFiles, c.plan.Cgo} {
+		for name := range files {
+			if _, err := fs.Stat(c.fsys, name); err != nil {
+				report(name)
+			}
 		}
 	}
 	for _, only := range c.plan.TestOnly {

@@ -32,6 +32,7 @@ func small() *archtest.Plan {
 		},
 		Vars:      map[string]string{"a/table.go: table": "only read"},
 		LongFiles: map[string]string{"a/long.go": "a table"},
+		Cgo:       map[string]string{"b/c.go": "a library"},
 	}
 }
 
@@ -50,6 +51,7 @@ func clean() map[string]string {
 		"b/b.go":            "package b; import (\"errors\"; \"io\"; \"regexp\"; \"time\"); var ErrX = errors.New(\"b: x\"); var (errY = errors.New(\"b: y\"); word = regexp.MustCompile(\"w\"); zero = time.Date(1, 1, 1, 1, 1, 1, 1, time.UTC)); var _ io.Reader = (*T)(nil); var _ io.Reader = T{}; var _ io.Reader = (F)(nil); type T struct{}; type F func()",
 		"b/build.go":        "package b; func Unguarded() {}",
 		"b/build_test.go":   "package b; func f() { Unguarded() }",
+		"b/c.go":            "package b; import \"C\"",
 		"b/embed.go":        "package b\n\nimport _ \"embed\"\n\n//go:embed x.txt\nvar text string\n",
 		"b/b_test.go":       "package b; import . \"strings\"; import _ \"fmt\"; var shared = map[string]int{}; func init() { shared[\"x\"] = 1 }",
 		"a/testdata/c.c":    "int f();",
@@ -91,6 +93,7 @@ func TestEachBrokenRuleIsNamedWithItsFile(t *testing.T) {
 		"for another system":         {"b/bad_plan9.go", "//go:build plan9 && never\n\npackage b\n\nimport \"example.com/house/d\"", []string{"b/bad_plan9.go: ", `"example.com/house/d"`}},
 		"ignored by the build":       {"b/bad.go", "//go:build ignore\n\npackage main\n\nimport \"example.com/house/d\"", []string{"b/bad.go: ", `"example.com/house/d"`}},
 		"cgo":                        {"b/bad.go", `package b; import "C"`, []string{"b/bad.go: ", `"C"`, "no cgo"}},
+		"cgo that is planned":        {"b/c.go", `package b; import "C"; const x = 1`, nil},
 		"unsafe":                     {"b/bad.go", `package b; import "unsafe"`, []string{"b/bad.go: ", `"unsafe"`, "*_unsafe.go"}},
 		"unsafe in a test":           {"b/bad_test.go", `package b; import "unsafe"`, []string{"b/bad_test.go: ", `"unsafe"`}},
 		"init":                       {"b/bad.go", "package b; func init() {}", []string{"b/bad.go: ", "func init"}},
@@ -203,7 +206,7 @@ func TestTheHouseRefusesWhatItMustNeverImport(t *testing.T) {
 	} {
 		name := c.pkg + "/" + c.file
 		plan := archtest.House()
-		plan.Vars, plan.LongFiles, plan.TestOnly = nil, nil, nil // of files that this tree has not got
+		plan.Vars, plan.LongFiles, plan.Cgo, plan.TestOnly = nil, nil, nil, nil // of files that this tree has not got
 		problems, err := archtest.Check(fstest.MapFS{
 			name: {Data: fmt.Appendf(nil, "package x; import %q", c.imported)},
 		}, plan)

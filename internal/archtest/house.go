@@ -42,6 +42,9 @@ func House() *Plan {
 		LongFiles: map[string]string{
 			"backends/internal/wasmbin/opcode_table.go": "one line for each opcode",
 		},
+		Cgo: map[string]string{
+			"backends/wasmtime/call_unsafe.go": "calls a guest without leaving a C object to each call's finalizer",
+		},
 	}
 }
 

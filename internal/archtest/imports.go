@@ -28,7 +28,9 @@ func (c *checker) imports(name string, file *ast.File) {
 		what := fmt.Sprintf("import of %q", imported)
 		switch {
 		case imported == "C":
-			c.report(name, what, "no cgo in this module")
+			if _, ok := c.plan.Cgo[name]; !ok {
+				c.report(name, what, "no cgo but in the files that the plan names")
+			}
 			continue
 		case imported == "unsafe" && !strings.HasSuffix(name, "_unsafe.go"):
 			c.report(name, what, "unsafe code is in files named *_unsafe.go, where a review looks for it")

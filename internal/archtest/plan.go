@@ -25,6 +25,8 @@ type Plan struct {
 	TestOnly []TestOnly
 	// LongFiles are the files that may exceed MaxLines, each with the reason.
 	LongFiles map[string]string
+	// Cgo are the files that may call C, each with the reason.
+	Cgo map[string]string
 }
 
 // MaxLines is how long a file may be.

@@ -39,6 +39,7 @@ const PageBytes = 64 << 10
 const BootMemoryBytes = 256 << 20
 
 // ModuleVersion is the version of a Go module that is linked into this binary.
+// Test binaries do not know.
 func ModuleVersion(path string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {

@@ -55,7 +55,7 @@ func Start(ctx context.Context, opts *Options, engine Engine) (*Backend, error) 
 // source is the module to run and the hash that it must have.
 func (o *Options) source() (source []byte, sum string, err error) {
 	source, sum = quickjs.DefaultSource()
-	want := strings.ToLower(strings.TrimPrefix(o.EngineImageSHA256, "sha256:"))
+	want := strings.TrimPrefix(strings.ToLower(o.EngineImageSHA256), "sha256:")
 	switch {
 	case o.EngineImage != nil && want == "":
 		return nil, "", fmt.Errorf("%w: Options.EngineImage needs its sha256 in Options.EngineImageSHA256", o.ErrEngineImage)
@@ -77,17 +77,24 @@ func (o *Options) start(ctx context.Context, engine Engine, source []byte, sum s
 		return nil, nil, err
 	}
 	defer s.close()
+	build := func() (*quickjs.Image, error) { return quickjs.Build(ctx, source, sum, engine.Boot) }
 	image := s.image(sum)
-	if image == nil {
-		if image, err = quickjs.Build(ctx, source, sum, engine.Boot); err != nil {
+	found := image != nil
+	if !found {
+		if image, err = build(); err != nil {
 			return nil, nil, err
 		}
 		s.keep(image)
 	}
 	module, err := engine.Compile(ctx, image, s.code())
 	if err != nil && s != nil && ctx.Err() == nil {
-		// The engine met code of its own that it cannot use.
+		// The engine met code or an image of its own that it cannot use.
 		s.discard(err)
+		if found {
+			if image, err = build(); err != nil {
+				return nil, nil, err
+			}
+		}
 		s.keep(image)
 		module, err = engine.Compile(ctx, image, nil)
 	}

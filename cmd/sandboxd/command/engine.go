@@ -38,7 +38,7 @@ func (f *engineFlags) resolve(ctx context.Context, from *settings, logger *slog.
 	if f.EngineImage == "" {
 		return s, nil
 	}
-	sum := strings.ToLower(strings.TrimPrefix(string(f.EngineImageSHA256), "sha256:"))
+	sum := strings.TrimPrefix(strings.ToLower(string(f.EngineImageSHA256)), "sha256:")
 	if b, err := hex.DecodeString(sum); err != nil || len(b) != sha256.Size {
 		return s, usagef("--engine-image-sha256 is not a SHA-256 sum; allowed is 64 hex digits")
 	}
