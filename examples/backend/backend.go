@@ -22,7 +22,7 @@ const (
 	// grace is how long a child that was told to stop has to hand over its logs.
 	grace = 400 * time.Millisecond
 	// overrun is by how much a timeout may be exceeded: then the child is killed,
-	// and the system takes a moment for that.
+	// and the system takes a moment for that ([goneWithin] where it is in trouble).
 	overrun = grace + 100*time.Millisecond
 	// readyWithin is how long a child may take to be ready: it may have to
 	// compile, and to wait for others that fill the same cache.
@@ -44,7 +44,7 @@ type Backend struct {
 	program    string // this binary
 	argument   string // what makes it a child
 	cacheDir   string // absolute or empty
-	emptyDir   string // where children work
+	emptyDir   string // where children work; left behind where the host is killed
 	descriptor spi.Descriptor
 
 	life context.Context // ends with Close
@@ -91,14 +91,16 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 			return nil, fmt.Errorf("subprocess: %w", err)
 		}
 	}
-	if b.emptyDir, err = os.MkdirTemp("", "sandboxd-subprocess-*"); err != nil {
+	if b.emptyDir, err = makeEmptyDir(); err != nil {
 		return nil, fmt.Errorf("subprocess: %w", err)
 	}
 	c, what, err := b.start(ctx, nil)
+	if err == nil {
+		err = c.end()
+	}
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	c.end()
 	if what.Warnings != "" && opts.Logger != nil {
 		opts.Logger.Warn("the child process warns", "text", what.Warnings)
 	}
@@ -140,8 +142,8 @@ func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error
 		return nil, err
 	}
 	if what.Image != d.Image {
-		c.end()
-		return nil, fmt.Errorf("subprocess: the child has the image %q and the backend %q", what.Image, d.Image)
+		err := fmt.Errorf("subprocess: the child has the image %.100q and the backend %q", what.Image, d.Image)
+		return nil, errors.Join(err, c.end())
 	}
 	i := &isolate{backend: b, child: c, limits: cfg.Limits, closing: make(chan struct{})}
 	b.mu.Lock()
@@ -176,8 +178,7 @@ func (b *Backend) start(ctx context.Context, cfg *spi.Config) (*child, *identity
 	case <-late.C:
 		err = fmt.Errorf("subprocess: the child was not ready within %v", readyWithin)
 	}
-	c.end()
-	return nil, nil, err
+	return nil, nil, errors.Join(err, c.end())
 }
 
 // Close implements [spi.Backend].
@@ -188,15 +189,21 @@ func (b *Backend) Close() error {
 	b.opening.Wait()
 	b.mu.Lock()
 	var closing sync.WaitGroup
+	errs := make(chan error, len(b.isolates)+1)
 	for i := range b.isolates {
-		closing.Go(func() { _ = i.Close() })
+		closing.Go(func() { errs <- i.Close() })
 	}
 	b.mu.Unlock()
 	closing.Wait()
-	if err := os.RemoveAll(b.emptyDir); err != nil {
-		return fmt.Errorf("subprocess: %w", err)
+	if err := removeEmptyDir(b.emptyDir); err != nil {
+		errs <- fmt.Errorf("subprocess: %w", err)
 	}
-	return nil
+	close(errs)
+	var err error
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 func (b *Backend) forget(i *isolate) {

@@ -11,6 +11,12 @@
 // but not its environment. The host holds everything that a child says to the
 // form and the limits, and keeps the time itself.
 //
+// Ending a child ends its process group, too. Not covered is a child that was
+// taken over: what it starts in a group of its own outlives it, and it may
+// outlive a host that was killed. A container or a machine covers both. A host
+// that was killed also leaves an empty directory, sandboxd-subprocess-*, where
+// temporary files are.
+//
 // # Concurrency
 //
 // See [spi.Backend].
@@ -18,7 +24,8 @@
 // # Errors
 //
 // A child that dies, hangs or contradicts itself ends the eval with
-// [spi.KindBackend], since a script may be the cause; the isolate is spent.
+// [spi.KindBackend], since a script may be the cause; the isolate is spent. Close
+// fails where the system does not let go of a child that was killed.
 //
 // # Limits
 //

@@ -29,12 +29,12 @@ func (i *isolate) Close() error {
 	i.closeOnce.Do(func() { close(i.closing) }) // ends the eval that holds mu
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.closed {
-		i.closed = true
-		i.child.end()
-		i.backend.forget(i)
+	if i.closed {
+		return nil
 	}
-	return nil
+	i.closed = true
+	defer i.backend.forget(i) // not before: the backend's Close waits for it
+	return i.child.end()
 }
 
 // Eval implements [spi.Isolate].
@@ -53,16 +53,6 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		return &spi.Outcome{Error: contextEnded(ctx)}, nil
 	}
 	a, stopped := i.run(ctx, req, start)
-	switch {
-	case stopped != nil || a.err != nil:
-	case a.reply.Spent:
-		i.spend()
-		return nil, spi.ErrIsolateSpent
-	case a.reply.Failure != "":
-		i.spend()
-		// Not why: once a script ran there, the text may be the guest's.
-		return nil, errors.New("subprocess: the child did not run the script")
-	}
 	var out *spi.Outcome
 	if a.err == nil {
 		out = i.outcome(&a.reply, req.Source, stopped)
@@ -75,7 +65,7 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		out = &spi.Outcome{Error: hostError(spi.KindBackend, "the child process failed; the script did not end")}
 	}
 	out.Usage.Wall = time.Since(start)
-	if out.Error != nil && endsIsolate(out.Error.Kind) {
+	if a.reply.Spent || out.Error != nil && endsIsolate(out.Error.Kind) {
 		i.spend()
 	}
 	return out, nil
@@ -105,7 +95,7 @@ func (i *isolate) run(ctx context.Context, req *spi.Request, start time.Time) (a
 	case a = <-answers: // with the logs so far
 	case <-time.After(grace):
 		a.err = errors.New("subprocess: the child does not answer")
-		i.child.end()
+		_ = i.child.end() // Close reports it
 	}
 	return a, stopped
 }
@@ -113,7 +103,7 @@ func (i *isolate) run(ctx context.Context, req *spi.Request, start time.Time) (a
 // spend ends the child: no later eval may trust it.
 func (i *isolate) spend() {
 	i.spent = true
-	i.child.end()
+	_ = i.child.end() // Close reports it
 }
 
 // endsIsolate reports whether an eval that ended so leaves a heap that is not

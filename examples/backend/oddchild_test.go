@@ -13,6 +13,7 @@ import (
 const (
 	oddSurroundings = "odd-surroundings" // says what it can see of its host
 	oddDeaf         = "odd-deaf"         // never answers, and does not end with its input
+	oddMoved        = "odd-moved"        // the same, in the process group of its host
 	oddDead         = "odd-dead"         // exits
 	oddEndless      = "odd-endless"      // answers with a line that does not end
 	oddSays         = "odd-says"         // answers with the script
@@ -37,6 +38,10 @@ func runOddChild() {
 		return
 	}
 	switch os.Args[1] {
+	case oddMoved:
+		if joinHost() == nil {
+			time.Sleep(time.Minute)
+		}
 	case oddDeaf:
 		time.Sleep(time.Minute)
 	case oddEndless:

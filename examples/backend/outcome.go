@@ -14,7 +14,7 @@ import (
 // stopped is the error, whatever the child made of it.
 func (i *isolate) outcome(r *reply, source string, stopped *spi.ScriptError) *spi.Outcome {
 	out := r.Outcome
-	if out == nil || r.Ready != nil || r.Spent || r.Failure != "" {
+	if out == nil || r.Ready != nil || r.Failure != "" {
 		return nil
 	}
 	if stopped != nil {
@@ -42,7 +42,7 @@ func (i *isolate) outcome(r *reply, source string, stopped *spi.ScriptError) *sp
 		if stopped == nil && !i.mayEnd(e, source) {
 			return nil
 		}
-	} else if !isValueType(out.ValueType) || !jsontext.Value(r.Value).IsValid() {
+	} else if v := jsontext.Value(r.Value); !v.IsValid() || !mayBecome(out.ValueType, v.Kind()) {
 		return nil
 	}
 	return &spi.Outcome{
@@ -67,8 +67,9 @@ func (i *isolate) mayEnd(e *spi.ScriptError, source string) bool {
 		e.Limit = &spi.ReachedLimit{Name: spi.LimitMemory, Value: l.MemoryBytes}
 	case spi.KindOutputTooLarge:
 		e.Limit = &spi.ReachedLimit{Name: spi.LimitOutput, Value: l.OutputBytes}
-	case spi.KindStackOverflow: // fixed by the engine, so only it knows
-		if e.Limit == nil || e.Limit.Value <= 0 || e.Limit.Name != spi.LimitStack && e.Limit.Name != spi.LimitCallDepth {
+	case spi.KindStackOverflow: // the engine fixes it; but a stack lies in the guest's memory
+		if e.Limit == nil || e.Limit.Value <= 0 || e.Limit.Value > l.MemoryBytes ||
+			e.Limit.Name != spi.LimitStack && e.Limit.Name != spi.LimitCallDepth {
 			return false
 		}
 	default:
@@ -86,9 +87,19 @@ func isPlace(line, column int, source string) bool {
 	return line > 0 && line <= 1+strings.Count(source, "\n") && column >= 0 && column <= 1+len(source)
 }
 
-func isValueType(t spi.ValueType) bool {
-	return slices.Contains([]spi.ValueType{
-		spi.TypeUndefined, spi.TypeNull, spi.TypeBoolean, spi.TypeNumber, spi.TypeString,
-		spi.TypeArray, spi.TypeObject, spi.TypeFunction, spi.TypeSymbol,
-	}, t)
+// mayBecome reports whether a value of this type can be JSON of this kind.
+func mayBecome(t spi.ValueType, k jsontext.Kind) bool {
+	switch t {
+	case spi.TypeUndefined, spi.TypeNull, spi.TypeSymbol:
+		return k == 'n'
+	case spi.TypeBoolean:
+		return k == 't' || k == 'f'
+	case spi.TypeNumber:
+		return k == '0' || k == 'n' // NaN has no JSON
+	case spi.TypeString:
+		return k == '"'
+	case spi.TypeArray, spi.TypeObject, spi.TypeFunction:
+		return true // toJSON may make anything of them
+	}
+	return false
 }

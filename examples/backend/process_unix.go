@@ -12,9 +12,13 @@ import (
 
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// kill ends the whole group. The process was not waited for yet, so that its
-// number is still its own.
-func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+// kill ends the process and the group that it was started in. It may have left
+// that group, so the group alone is not enough. The process was not waited for
+// yet, so that its number is still its own. An error says that nobody is there.
+func kill(p *os.Process) {
+	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
+	_ = p.Kill()
+}
 
 // closeInherited closes the descriptors that the host's own parent left open.
 // Those that Go opened are marked to be closed by exec, and so are this process's.

@@ -2,11 +2,13 @@ package subprocess
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	strict "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/loom-sandbox/sandboxd/spi"
 )
@@ -39,13 +41,13 @@ type question struct {
 	Input    string
 }
 
-// reply is what the child says: to an opening Ready, to a question one of Spent
-// and Outcome, and to either Failure where it could not do its work.
+// reply is what the child says: to an opening Ready, to a question Outcome, and
+// to either Failure where it could not do its work.
 type reply struct {
 	Ready   *identity    `json:",omitempty"`
-	Spent   bool         `json:",omitempty"`
 	Outcome *spi.Outcome `json:",omitempty"` // but for the value
 	Value   string       `json:",omitempty"`
+	Spent   bool         `json:",omitempty"` // this eval was the last
 	Failure string       `json:",omitempty"`
 }
 
@@ -90,8 +92,9 @@ func send(w io.Writer, message any) error {
 	return e.Encode(message)
 }
 
-// receive reads one message of at most limit bytes. What does not end, has
-// members that nobody knows or goes on after the message is refused.
+// receive reads one message of at most limit bytes. What does not end, has a
+// member that nobody knows, in another case or twice, is not UTF-8 or goes on
+// after the message is refused.
 func receive(r *bufio.Reader, limit int64, message any) error {
 	var line []byte
 	for {
@@ -107,13 +110,9 @@ func receive(r *bufio.Reader, limit int64, message any) error {
 			return err
 		}
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(message); err != nil {
+	// [send] writes a duration as the older package does.
+	if strict.Unmarshal(line, message, strict.RejectUnknownMembers(true), jsonv1.FormatDurationAsNano(true)) != nil {
 		return fmt.Errorf("%w: it does not decode", errForm) // the reason may quote it
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("%w: it goes on", errForm)
 	}
 	return nil
 }
