@@ -26,6 +26,8 @@ type Defect struct {
 	Late bool
 	// Alone: it shows in the whole process, beside which nothing else may run.
 	Alone bool
+	// Meddles: it writes to what is the caller's, which no other defect does.
+	Meddles bool
 
 	build func() hooks
 }
@@ -60,5 +62,11 @@ func Defects() []Defect {
 		concurrencyDefects(),
 		isolateDefects(),
 		closeDefects(),
+		againDefects(),
+		asideDefects(),
+		usageDefects(),
+		keptDefects(),
+		verbatimDefects(),
+		endingDefects(),
 	)
 }

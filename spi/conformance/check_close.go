@@ -19,7 +19,7 @@ func closeChecks() []Check {
 	own := func(id, rule string, b body) Check {
 		return Check{ID: id, Level: MUST, Rule: rule, Watchdog: endlessWatchdog, own: true, body: b}
 	}
-	return []Check{
+	return append([]Check{
 		must("CLOSE-001", "Closing an isolate again does nothing, whether or not a script ever ran in it.", closeTwice),
 		must("CLOSE-002", "After Close an isolate answers every eval with ErrClosed.", evalAfterClose),
 		must("CLOSE-003", "An isolate that is spent can be closed, and then answers with ErrClosed.", closeSpent),
@@ -37,7 +37,7 @@ func closeChecks() []Check {
 		own("CLOSE-012", "A backend that opened nothing can be closed, from several goroutines at once.", closeUnused),
 		{ID: "CLOSE-013", Level: SHOULD, Rule: "Opening under a context that has ended returns the context's error.", body: openUnderEnded},
 		{ID: "CLOSE-014", Level: SHOULD, Rule: "Isolates that were opened, used, killed and closed leave no goroutine behind.", Watchdog: manyWatchdog, body: noGoroutines},
-	}
+	}, openChecks()...)
 }
 
 func closeTwice(ctx context.Context, s *subject) error {

@@ -90,7 +90,7 @@ func eachItsOwn(source string, judge func(out *spi.Outcome, n, round int) error)
 
 func ownLimits(ctx context.Context, s *subject) error {
 	return together(isolatesAtOnce, func(i int) error {
-		size := int64(100 + 10*i)
+		size := int64(100+10*i) + s.granularity(spi.LimitOutput)
 		iso, err := s.isolate(ctx, s.withLeisure(), withOutput(size), withLogs(0))
 		if err != nil {
 			return err

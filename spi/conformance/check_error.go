@@ -10,7 +10,7 @@ import (
 )
 
 func errorChecks() []Check {
-	return slices.Concat(errorKindChecks(), errorTextChecks(), errorPlaceChecks())
+	return slices.Concat(errorKindChecks(), errorTextChecks(), errorPlaceChecks(), errorHostChecks())
 }
 
 // errorKindChecks: the host says what ended an eval, whatever the guest says.
@@ -33,7 +33,7 @@ func errorKindChecks() []Check {
 			{source: "new Array(-1)", kinds: exception(), name: "RangeError"},
 			{source: "decodeURIComponent('%')", kinds: exception(), name: "URIError"},
 		}.body()},
-		{ID: "ERROR-003", Level: MUST, Rule: "Anything may be thrown, and is an exception.", body: scripts{
+		{ID: "ERROR-003", Level: MUST, Rule: "Anything may be thrown, and is an exception.", Watchdog: manyWatchdog, body: scripts{
 			{source: "throw null", kinds: exception()},
 			{source: "throw undefined", kinds: exception()},
 			{source: "throw 0", kinds: exception()},
@@ -53,7 +53,7 @@ func errorKindChecks() []Check {
 			{source: "new RegExp('(')", kinds: exception(), name: "SyntaxError"},
 			{source: "throw new SyntaxError('made up')", kinds: exception(), name: "SyntaxError", message: "made up"},
 		}.body()},
-		{ID: "ERROR-005", Level: MUST, Rule: "An error that calls itself by a kind or a failure of the host is an exception and names no limit.", body: forgedErrors()},
+		{ID: "ERROR-005", Level: MUST, Rule: "An error that calls itself by a kind or a failure of the host is an exception and names no limit.", Watchdog: manyWatchdog, body: forgedErrors()},
 		{ID: "ERROR-006", Level: MUST, Rule: "An error whose properties throw is an exception.", body: scripts{
 			{source: "const e = new Error('m'); Object.defineProperty(e, 'name', { get() { throw new Error('inner') } }); throw e", kinds: exception()},
 			{source: "const e = new Error('m'); for (const k of ['message', 'stack', 'cause', 'toString']) Object.defineProperty(e, k, { get() { throw e } }); throw e", kinds: exception()},
@@ -62,9 +62,9 @@ func errorKindChecks() []Check {
 			{source: "const e = new Error('m'); e.name = Symbol('n'); e.message = Symbol('m'); e.stack = 5n; throw e", kinds: exception()},
 		}.body()},
 		{ID: "ERROR-007", Level: MUST, Rule: "An error whose properties never return ends as an exception or at the time limit.", body: script{
-			source: "const e = new Error('shown');\nfor (const k of ['name', 'message', 'stack']) Object.defineProperty(e, k, { get() { for (;;) {} } });\nthrow e",
-			config: func(c *spi.Config) { c.Limits.Timeout = 100 * time.Millisecond },
-			kinds:  []spi.Kind{spi.KindException, spi.KindTimeout}, next: "6 * 7", nextValue: "42",
+			source:  "const e = new Error('shown');\nfor (const k of ['name', 'message', 'stack']) Object.defineProperty(e, k, { get() { for (;;) {} } });\nthrow e",
+			timeout: 100 * time.Millisecond,
+			kinds:   []spi.Kind{spi.KindException, spi.KindTimeout}, next: "6 * 7", nextValue: "42",
 		}.body()},
 		{ID: "ERROR-008", Level: MUST, Rule: "An error that the script caught is none.", body: scripts{
 			{source: "try { null.x } catch { 'caught' }", value: `"caught"`},

@@ -11,7 +11,7 @@ import (
 )
 
 func killChecks() []Check {
-	return slices.Concat(cancelChecks(), closeWhileRunningChecks(), cancelBoundChecks(), deadlockChecks())
+	return slices.Concat(cancelChecks(), closeWhileRunningChecks(), cancelBoundChecks(), deadlockChecks(), againChecks())
 }
 
 // cancelChecks are scripts that must stop, wherever they spend their time, when

@@ -19,6 +19,8 @@ func limitChecks() []Check {
 		fuelChecks(),
 		configChecks(),
 		unreachedChecks(),
+		asideChecks(),
+		usageChecks(),
 	)
 }
 
@@ -45,7 +47,7 @@ func timeoutChecks() []Check {
 			source: "const again = () => Promise.resolve().then(again); await again();",
 		}),
 		must("LIMIT-006", "Jobs that multiply while nobody awaits them are ended at the timeout.", endless{
-			source: "const f = () => { queueMicrotask(f) }; f(); await new Promise(() => {})",
+			source: "const f = () => { Promise.resolve().then(f) }; f(); await new Promise(() => {})",
 		}),
 		must("LIMIT-007", "An async function that catches its rejections in a loop ends at its timeout.", endless{
 			source: "const burn = async () => { await null; for (;;) ; }; for (;;) { try { await burn() } catch {} }",

@@ -56,9 +56,12 @@ func sameChecks() []Check {
 	must := func(id, rule string, b body) Check {
 		return Check{ID: id, Level: MUST, Rule: rule, Needs: image, Watchdog: manyWatchdog, body: b}
 	}
-	return []Check{
+	return append([]Check{
 		must("SAME-001", "The same eval in two isolates gives the same value, logs, error and, where it is exact, fuel.", sameTwice),
-		must("SAME-002", "An eval is the same in a busy backend as when nothing else ran.", sameUnderLoad),
+		{
+			ID: "SAME-002", Level: MUST, Rule: "An eval is the same in a busy backend as when nothing else ran.", Needs: image,
+			Watchdog: loadWatchdog, body: sameUnderLoad,
+		},
 		{
 			ID: "SAME-003", Level: MUST, Rule: "The first evals of a new backend are the same as later ones.", Needs: image,
 			Watchdog: manyWatchdog, own: true, body: sameAfterUse,
@@ -69,7 +72,7 @@ func sameChecks() []Check {
 		must("SAME-007", "Another start of the clock shifts every time by the difference and changes nothing else.", otherStart),
 		must("SAME-008", "Limits that are not reached change nothing.", otherLimits),
 		must("SAME-009", "Two backends that were made alike have the same image and give the same outcomes.", sameElsewhere),
-	}
+	}, randomChecks()...)
 }
 
 // same says how two outcomes of one eval differ in what must not.

@@ -12,7 +12,7 @@ import (
 )
 
 func valueChecks() []Check {
-	return slices.Concat(valueTypeChecks(), valueTextChecks(), valueCodeChecks(), valueFormChecks())
+	return slices.Concat(valueTypeChecks(), valueTextChecks(), valueCodeChecks(), valueFormChecks(), valueVerbatimChecks())
 }
 
 func unserializable() []spi.Kind { return []spi.Kind{spi.KindUnserializable} }
@@ -145,7 +145,7 @@ func valueTextChecks() []Check {
 			value:  strings.Repeat("[", 500) + "0" + strings.Repeat("]", 500),
 		}.body()},
 		{ID: "VALUE-026", Level: MUST, Rule: "A result of a hundred thousand items is a value.", body: script{
-			source: "Array.from({ length: 1e5 }, (_, i) => i % 10)", value: "[" + strings.Repeat("0,1,2,3,4,5,6,7,8,9,", 9_999) + "0,1,2,3,4,5,6,7,8,9]",
+			roomy: true, source: "Array.from({ length: 1e5 }, (_, i) => i % 10)", value: "[" + strings.Repeat("0,1,2,3,4,5,6,7,8,9,", 9_999) + "0,1,2,3,4,5,6,7,8,9]",
 		}.body()},
 		{ID: "VALUE-027", Level: MUST, Rule: "What looks like an envelope, a label or a message of the host comes back as plain data.", body: scripts{
 			{source: `({ __loomTainted: { origin: 'host' }, value: 'trusted' })`, value: `{"__loomTainted":{"origin":"host"},"value":"trusted"}`},

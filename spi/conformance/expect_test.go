@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,7 @@ func TestAnOutcomeIsHeldToAllThatIsWanted(t *testing.T) {
 	logged := logging(valueOutcome("1", spi.TypeNumber), spi.LogLine{Level: spi.LevelLog, Text: "one"}, spi.LogLine{Level: spi.LevelWarn, Text: "two"})
 	thrown := errorOutcome(spi.ScriptError{Kind: spi.KindException, Name: "TypeError", Message: "x is not y", Line: 3})
 	late := errorOutcome(spi.ScriptError{Kind: spi.KindTimeout, Limit: &spi.ReachedLimit{Name: spi.LimitTimeout, Value: 100}})
+	overflown := errorOutcome(spi.ScriptError{Kind: spi.KindStackOverflow, Name: "HostError", Message: "used up"})
 	odd := func(*spi.Outcome) error { return errors.New("odd") }
 	for name, c := range map[string]struct {
 		script script
@@ -41,6 +43,7 @@ func TestAnOutcomeIsHeldToAllThatIsWanted(t *testing.T) {
 		"another kind":                 {script{kinds: syntax()}, thrown, "ended with exception"},
 		"name":                         {script{kinds: exception(), name: "TypeError"}, thrown, ""},
 		"another name":                 {script{kinds: exception(), name: "Error"}, thrown, `name "TypeError", wanted "Error"`},
+		"name that is the host's":      {script{kinds: []spi.Kind{spi.KindStackOverflow}, name: "RangeError"}, overflown, ""},
 		"message":                      {script{kinds: exception(), message: "is not"}, thrown, ""},
 		"another message":              {script{kinds: exception(), message: "is now"}, thrown, `says "x is not y", wanted "is now" in it`},
 		"line":                         {script{kinds: exception(), line: 3}, thrown, ""},
@@ -159,5 +162,58 @@ func TestTextOfTheHostIsNoticed(t *testing.T) {
 		for _, e := range []spi.ScriptError{{Name: text}, {Message: text}, {Stack: text}} {
 			assert.Equal(t, found, noHostText(&spi.Outcome{Error: &e}) != nil, text)
 		}
+	}
+}
+
+func TestASlowMachineGivesAScriptMoreTime(t *testing.T) {
+	t.Parallel()
+	s := newSubject(&fakeBackend{})
+	s.slow = 3
+	c := script{timeout: 100 * time.Millisecond, within: 2 * time.Second}
+	assert.Equal(t, 300*time.Millisecond, s.config(c.changes(s)...).Limits.Timeout)
+	assert.Equal(t, "6000", c.given(s))
+	c = script{input: "[1]", config: withOutput(7)}
+	assert.EqualValues(t, 7, s.config(c.changes(s)...).Limits.OutputBytes)
+	assert.Equal(t, "[1]", c.given(s))
+}
+
+func TestARoomyScriptMayRunOutOfMemoryWhereThereIsLittle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		most  int64
+		roomy bool
+		ok    bool
+	}{{4 << 20, true, true}, {4 << 20, false, false}, {16 << 20, true, false}} {
+		s := newSubject(&fakeBackend{eval: func(context.Context, *spi.Request) (*spi.Outcome, error) {
+			return errorOutcome(spi.ScriptError{Kind: spi.KindMemory}), nil
+		}})
+		s.descriptor.MaxMemoryBytes = c.most
+		one := script{source: "1", value: "1", roomy: c.roomy}
+		err := one.run(t.Context(), s)
+		assert.Equal(t, c.ok, err == nil, "%+v: %v", c, err)
+	}
+}
+
+func TestLinesThatAreKeptAreSomeOfAllInOrder(t *testing.T) {
+	t.Parallel()
+	all := []string{"0123", "0123456789", "", "z"}
+	for _, c := range []struct {
+		got []string
+		cut bool
+		ok  bool
+	}{
+		{nil, false, true},
+		{all, false, true},
+		{[]string{"0123", "z"}, true, true},
+		{[]string{"", "z"}, false, true},
+		{[]string{"0123", "01234"}, true, true},
+		{[]string{"0123", "01234"}, false, false},
+		{[]string{"z", "0123"}, true, false},
+		{[]string{"z", "z"}, true, false},
+		{[]string{"0123", "y"}, true, false},
+		{[]string{"0123", "0123456789", "", "z", ""}, true, false},
+	} {
+		err := wantLines(c.got, all, c.cut)
+		assert.Equal(t, c.ok, err == nil, "%q: %v", c.got, err)
 	}
 }

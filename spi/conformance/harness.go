@@ -13,7 +13,8 @@ import (
 type Harness struct {
 	// New makes a backend. It is called before the first check, and again for a
 	// check that needs a backend of its own and after one that failed. What it
-	// returns is closed by the suite. Required.
+	// returns is closed by the suite, also if it comes too late or with an error.
+	// Required.
 	New func(ctx context.Context) (spi.Backend, error)
 	// Known are the SHOULD checks that the backend is known not to pass: a
 	// reason for each ID. One that passes or does not apply is a failure.
@@ -29,6 +30,9 @@ type Harness struct {
 var ErrHarness = errors.New("conformance: harness refused")
 
 func (h *Harness) validate() error {
+	if h == nil {
+		return fmt.Errorf("%w: there is none", ErrHarness)
+	}
 	var errs []error
 	refuse := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: %w", ErrHarness, fmt.Errorf(format, args...)))

@@ -88,10 +88,11 @@ func (p *probed) differs(first *probed) error {
 
 // spoil is a script that leaves as much as it can behind, and how it must end.
 type spoil struct {
-	source string
-	config func(*spi.Config)
-	kinds  []spi.Kind // none for a value
-	stop   interruption
+	source  string
+	config  func(*spi.Config)
+	timeout time.Duration // longer on a slow machine; zero for a roomy one
+	kinds   []spi.Kind    // none for a value
+	stop    interruption
 }
 
 // spoilAll changes whatever a script can change.
@@ -119,12 +120,11 @@ Array.prototype[Symbol.iterator] = replaced;
 
 // spoils are scripts that leave things behind, each ended in another way.
 func spoils() map[string]spoil {
-	short := func(c *spi.Config) { c.Limits.Timeout = 100 * time.Millisecond }
 	small := func(c *spi.Config) { c.Limits.OutputBytes = 10 }
 	return map[string]spoil{
 		"value":     {source: spoilAll + "; 1"},
 		"exception": {source: spoilAll + "; throw 1", kinds: []spi.Kind{spi.KindException}},
-		"timeout":   {source: spoilAll + "; for (;;) ;", config: short, kinds: []spi.Kind{spi.KindTimeout}},
+		"timeout":   {source: spoilAll + "; for (;;) ;", timeout: 100 * time.Millisecond, kinds: []spi.Kind{spi.KindTimeout}},
 		"cancelled": {source: spoilAll + "; for (;;) ;", stop: byCancelling, kinds: []spi.Kind{spi.KindCancelled}},
 		"killed":    {source: spoilAll + "; for (;;) ;", stop: byClosing, kinds: []spi.Kind{spi.KindKilled}},
 		"memory": {
@@ -157,6 +157,9 @@ func (p spoil) run(ctx context.Context, s *subject, leaveOpen bool) error {
 // try stops the script after a while, if it is to be stopped.
 func (p spoil) try(ctx context.Context, s *subject, leaveOpen bool, after time.Duration) error {
 	changes := []func(*spi.Config){s.withLeisure()}
+	if p.timeout > 0 {
+		changes = append(changes, withTimeout(s.allow(p.timeout)))
+	}
 	if p.config != nil {
 		changes = append(changes, p.config)
 	}

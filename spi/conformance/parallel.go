@@ -12,19 +12,26 @@ type answer[T any] struct {
 	err   error
 }
 
-// background runs f in a goroutine of its own. A backend that panics there
-// fails the check and not the program.
+// errEnded: foreign code called runtime.Goexit, as FailNow of a test does.
+var errEnded = errors.New("ended its goroutine")
+
+// background runs f in a goroutine of its own. A backend that panics there or
+// ends the goroutine fails the check and not the program.
 func background[T any](f func() (T, error)) <-chan answer[T] {
 	done := make(chan answer[T], 1)
 	go func() {
 		var a answer[T]
+		returned := false
 		defer func() {
 			if p := recover(); p != nil {
 				a.err = fmt.Errorf("panicked: %v\n%s", p, debug.Stack())
+			} else if !returned {
+				a.err = errEnded
 			}
 			done <- a
 		}()
 		a.value, a.err = f()
+		returned = true
 	}()
 	return done
 }

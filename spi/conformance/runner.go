@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ type Runner struct {
 	harness    Harness
 	descriptor spi.Descriptor
 	backend    spi.Backend // nil until the next check needs one
+	closed     bool
 }
 
 // NewRunner makes the first backend. ctx bounds that and nothing later. Errors
@@ -26,6 +28,7 @@ func NewRunner(ctx context.Context, h *Harness) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{harness: *h}
+	r.harness.Known = maps.Clone(h.Known)
 	if r.harness.Slow == 0 {
 		r.harness.Slow = 1
 	}
@@ -43,9 +46,10 @@ func NewRunner(ctx context.Context, h *Harness) (*Runner, error) {
 // describe asks the backend what it is. The lists are copied: a backend might
 // hand out its own, and a caller might write to them.
 func (r *Runner) describe(ctx context.Context) (spi.Descriptor, error) {
+	b := r.backend
 	d, err := guarded(ctx, r.allow(DefaultWatchdog), func(context.Context) (spi.Descriptor, error) {
-		return r.backend.Describe(), nil
-	})
+		return b.Describe(), nil
+	}, nil)
 	if err != nil {
 		return d, fmt.Errorf("conformance: the backend does not describe itself: %w", err)
 	}
@@ -61,10 +65,15 @@ func (r *Runner) allow(d time.Duration) time.Duration {
 // Descriptor is that of the backend under test.
 func (r *Runner) Descriptor() spi.Descriptor { return r.descriptor }
 
-// Close closes the backend, if it does not hang.
-func (r *Runner) Close() { r.retire() }
+// Close closes the backend, if it does not hang. A check that is run afterwards
+// has the outcome [Error].
+func (r *Runner) Close() {
+	r.closed = true
+	r.retire(context.Background())
+}
 
-// Run runs one check.
+// Run runs one check of [Checks]. When ctx ends, a check that does not return at
+// once is left behind with its backend.
 func (r *Runner) Run(ctx context.Context, c *Check) Result {
 	start := time.Now()
 	result := Result{ID: c.ID, Level: c.Level, Rule: c.Rule}
@@ -74,8 +83,13 @@ func (r *Runner) Run(ctx context.Context, c *Check) Result {
 }
 
 func (r *Runner) judge(ctx context.Context, c *Check) (Outcome, string) {
-	if ctx.Err() != nil {
+	switch {
+	case r.closed:
+		return Error, "the runner was closed"
+	case ctx.Err() != nil:
 		return Error, clean(ended(ctx).Error())
+	case c.body == nil:
+		return Error, "the check has no body; those that can be run come from Checks"
 	}
 	var missing []string
 	for _, n := range c.Needs {
@@ -113,15 +127,25 @@ func (e *unknownError) Unwrap() error { return e.err }
 
 func ended(ctx context.Context) error { return fmt.Errorf("the run was ended: %w", context.Cause(ctx)) }
 
-// hungError: the backend did not return.
-type hungError struct{ after time.Duration }
+// hungError: the backend did not return, and was left behind with what it does.
+type hungError struct {
+	after time.Duration
+	ended error // why nobody waited that long, if so
+}
 
-func (e *hungError) Error() string { return fmt.Sprintf("hung: no answer within %v", e.after) }
+func (e *hungError) Error() string {
+	if e.ended != nil {
+		return e.ended.Error()
+	}
+	return fmt.Sprintf("hung: no answer within %v", e.after)
+}
+
+func (e *hungError) Unwrap() error { return e.ended }
 
 // attempt runs the check on a backend that nothing has failed on.
 func (r *Runner) attempt(ctx context.Context, c *Check) error {
 	if c.own {
-		r.retire()
+		r.retire(ctx)
 	}
 	if r.backend == nil {
 		b, err := r.newBackend(ctx)
@@ -138,13 +162,13 @@ func (r *Runner) attempt(ctx context.Context, c *Check) error {
 	_, err := guarded(ctx, r.allow(watchdog), func(ctx context.Context) (none, error) {
 		defer s.cleanUp()
 		return none{}, c.body(ctx, s)
-	})
+	}, nil)
 	var hung *hungError
 	switch {
 	case errors.As(err, &hung):
 		r.abandon()
 	case err != nil || c.own:
-		r.retire()
+		r.retire(ctx)
 	}
 	if ctx.Err() != nil {
 		return &unknownError{ended(ctx)} // whatever was seen may come from that
@@ -155,35 +179,45 @@ func (r *Runner) attempt(ctx context.Context, c *Check) error {
 // none is no answer but an error.
 type none = struct{}
 
-// guarded runs f in a goroutine of its own, which is left behind if it hangs.
-// Its ctx is cancelled when nobody waits any more.
-func guarded[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithCancel(ctx)
+// guarded runs f in a goroutine of its own, which is left behind if it hangs or
+// the caller's ctx ends. f's ctx is cancelled when nobody waits any more; late, if
+// not nil, gets what f returns after that.
+func guarded[T any](caller context.Context, limit time.Duration, f func(context.Context) (T, error), late func(T, error)) (T, error) {
+	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
 	done := background(func() (T, error) { return f(ctx) })
 	watchdog := time.NewTimer(limit)
 	defer watchdog.Stop()
+	hung := &hungError{after: limit}
 	select {
 	case a := <-done:
 		return a.value, a.err
+	case <-caller.Done():
+		hung.ended = ended(caller)
 	case <-watchdog.C:
-		var nothing T
-		return nothing, &hungError{limit}
 	}
+	if late != nil {
+		go func() {
+			a := <-done
+			late(a.value, a.err)
+		}()
+	}
+	var nothing T
+	return nothing, hung
 }
 
 // newBackend is bounded as well: a backend that does not start is at fault.
 func (r *Runner) newBackend(ctx context.Context) (spi.Backend, error) {
-	b, err := guarded(ctx, r.allow(startWatchdog), func(ctx context.Context) (spi.Backend, error) {
-		b, err := r.harness.New(ctx)
-		switch {
-		case err == nil && b == nil:
-			return nil, errors.New("New returned no backend and no error")
-		case err == nil && ctx.Err() != nil: // nobody waits for it
-			return nil, errors.Join(context.Cause(ctx), b.Close())
-		}
-		return b, err
-	})
+	b, err := guarded(ctx, r.allow(startWatchdog), r.harness.New, func(b spi.Backend, _ error) { discard(b) })
+	switch {
+	case err == nil && b == nil:
+		err = errors.New("New returned no backend and no error")
+	case err == nil && ctx.Err() != nil:
+		err = ended(ctx)
+		discard(b)
+	case err != nil && b != nil:
+		r.shut(ctx, b)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("conformance: no backend could be made: %w", err)
 	}
@@ -193,26 +227,34 @@ func (r *Runner) newBackend(ctx context.Context) (spi.Backend, error) {
 // startWatchdog bounds making a backend: images may have to be compiled.
 const startWatchdog = 2 * time.Minute
 
+// discard makes one attempt to close a backend, which nobody waits for.
+func discard(b spi.Backend) {
+	if b != nil {
+		background(func() (none, error) { return none{}, b.Close() })
+	}
+}
+
 // retire closes the backend, waiting no longer than for a check.
-func (r *Runner) retire() {
+func (r *Runner) retire(ctx context.Context) {
 	b := r.backend
 	if b == nil {
 		return
 	}
 	r.backend = nil
-	// What closing must do is for the checks of the group CLOSE.
-	_, _ = guarded(context.Background(), r.allow(DefaultWatchdog), func(context.Context) (none, error) { return none{}, b.Close() })
+	r.shut(ctx, b)
+}
+
+// shut closes a backend. What that must do is for the checks of the group CLOSE,
+// and beside an error of New it is often a nil pointer that panics.
+func (r *Runner) shut(ctx context.Context, b spi.Backend) {
+	_, _ = guarded(ctx, r.allow(DefaultWatchdog), func(context.Context) (none, error) { return none{}, b.Close() }, nil)
 }
 
 // abandon leaves a hung backend alone, but for one attempt to close it that
 // nobody waits for.
 func (r *Runner) abandon() {
-	b := r.backend
+	discard(r.backend)
 	r.backend = nil
-	go func() {
-		defer func() { _ = recover() }() // it has failed already
-		_ = b.Close()
-	}()
 }
 
 // clean makes a detail safe for a terminal and short enough for a table.

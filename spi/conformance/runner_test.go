@@ -177,7 +177,7 @@ func TestABackendThatComesTooLateIsClosed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := NewRunner(ctx, &Harness{New: func(context.Context) (spi.Backend, error) { cancel(); return b, nil }})
 	require.ErrorIs(t, err, context.Canceled)
-	require.EqualValues(t, 1, b.closed.Load())
+	require.Eventually(t, func() bool { return b.closed.Load() == 1 }, 10*time.Second, time.Millisecond)
 }
 
 func TestAnEndedRunKnowsNothing(t *testing.T) {
@@ -292,4 +292,55 @@ func TestADetailIsSafeForATerminal(t *testing.T) {
 	assert.Less(t, len(cut), 2100)
 	assert.Contains(t, cut, "…")
 	assert.Equal(t, cut, clean(cut), "cleaning twice changes nothing")
+}
+
+func TestABackendThatComesWithAnErrorIsClosed(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("half made")
+	b := &fakeBackend{}
+	_, err := NewRunner(t.Context(), &Harness{New: func(context.Context) (spi.Backend, error) { return b, broken }})
+	require.ErrorIs(t, err, broken)
+	require.EqualValues(t, 1, b.closed.Load())
+	_, err = NewRunner(t.Context(), &Harness{New: func(context.Context) (spi.Backend, error) { return (*fakeBackend)(nil), broken }})
+	require.ErrorIs(t, err, broken)
+	require.NotContains(t, err.Error(), "panicked", "closing a nil pointer")
+}
+
+func TestAClosedRunnerMakesNoBackend(t *testing.T) {
+	t.Parallel()
+	f := &factory{}
+	r := newRunner(t, f, map[string]string{"FAKE-001": "a reason"})
+	r.Close()
+	result := r.Run(t.Context(), check(holds))
+	require.Equal(t, Error, result.Outcome)
+	require.Equal(t, "the runner was closed", result.Detail)
+	require.Len(t, f.made, 1)
+}
+
+func TestACheckWithoutABodyIsAnError(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, &factory{}, nil)
+	result := r.Run(t.Context(), &Check{ID: "FAKE-001", Level: MUST, Needs: []Need{NeedImage}})
+	require.Equal(t, Error, result.Outcome)
+	require.Contains(t, result.Detail, "no body")
+}
+
+func TestARunnerKeepsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	id := anID(t, SHOULD)
+	known := map[string]string{id: "a reason"}
+	r, err := NewRunner(t.Context(), &Harness{New: (&factory{}).new, Known: known})
+	require.NoError(t, err)
+	defer r.Close()
+	clear(known)
+	require.Equal(t, map[string]string{id: "a reason"}, r.harness.Known)
+}
+
+func TestNoHarnessIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := NewRunner(t.Context(), nil)
+	require.ErrorIs(t, err, ErrHarness)
+	report, err := Run(t.Context(), nil)
+	require.ErrorIs(t, err, ErrHarness)
+	require.Nil(t, report)
 }

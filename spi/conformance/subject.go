@@ -58,6 +58,10 @@ func checkTime() time.Time { return time.Date(2031, 3, 14, 15, 9, 26, 535_000_00
 
 const checkSeed = 271828
 
+// cramped reports whether even the usual cap is so small that a script of some
+// size may run out of memory.
+func (s *subject) cramped() bool { return s.config().Limits.MemoryBytes < 16<<20 }
+
 // memory is a cap that the backend offers, as near as possible to want.
 func (s *subject) memory(want int64) int64 {
 	return min(max(want, s.descriptor.MinMemoryBytes), s.descriptor.MaxMemoryBytes)
@@ -120,6 +124,11 @@ func (s *subject) evalIn(ctx context.Context, iso spi.Isolate, source, input str
 	}
 	if err := wellFormed(out); err != nil {
 		return nil, err
+	}
+	if out.Error != nil {
+		if err := withinSource(out.Error, source); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -206,11 +215,10 @@ func wellFormedValue(out *spi.Outcome) error {
 		spi.TypeUndefined, spi.TypeNull, spi.TypeBoolean, spi.TypeNumber, spi.TypeString, spi.TypeArray,
 		spi.TypeObject, spi.TypeFunction, spi.TypeSymbol,
 	}
+	if err := strictJSON(out.Value); err != nil {
+		return fmt.Errorf("value %w", err)
+	}
 	switch {
-	case !json.Valid(out.Value):
-		return fmt.Errorf("value is not JSON: %q", clip(string(out.Value)))
-	case !utf8.Valid(out.Value):
-		return fmt.Errorf("value is not valid UTF-8: %q", clip(string(out.Value)))
 	case !slices.Contains(types, out.ValueType):
 		return fmt.Errorf("value has the type %q, which is not one of the value types", out.ValueType)
 	case out.Usage.OutputBytes != int64(len(out.Value)):
@@ -234,9 +242,13 @@ func sameText(a, b []byte) bool {
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// sameJSON compares two texts by meaning, numbers by their digits.
+// sameJSON compares two texts by meaning, numbers by their digits. What is not
+// strict has no single meaning and is the same as nothing.
 func sameJSON(a, b []byte) bool {
 	decode := func(text []byte) (string, error) {
+		if err := strictJSON(text); err != nil {
+			return "", err
+		}
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()
 		var v any

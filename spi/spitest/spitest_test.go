@@ -3,6 +3,7 @@ package spitest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -43,9 +44,14 @@ func TestARunOfTheSuite(t *testing.T) {
 		spitest.Run(t, &conformance.Harness{
 			New:   func(context.Context) (spi.Backend, error) { return refusing{}, nil },
 			Known: map[string]string{"WEB-005": "it has no console"},
+			Progress: func(r conformance.Result) {
+				fmt.Println("progress:", r.ID, r.Outcome)
+			},
 		})
 	case "no harness":
 		spitest.Run(t, &conformance.Harness{})
+	case "nil":
+		spitest.Run(t, nil)
 	default:
 		t.Parallel()
 		for _, c := range []struct {
@@ -53,11 +59,12 @@ func TestARunOfTheSuite(t *testing.T) {
 			fails     bool
 			says      []string
 		}{
-			{"refusing", "DESC-001", false, []string{"--- PASS: TestARunOfTheSuite/DESC-001"}},
-			{"refusing", "EVAL-001", true, []string{"--- FAIL: TestARunOfTheSuite/EVAL-001", "MUST fail: ", "Open: refused"}},
-			{"refusing", "LIMIT-0..", true, []string{"--- SKIP: TestARunOfTheSuite/LIMIT-", "does not apply: "}},
-			{"refusing", "WEB-005", false, []string{"--- PASS: TestARunOfTheSuite/WEB-005", "known not to hold: ", "it has no console"}},
+			{"refusing", "DESC-001", false, []string{"--- PASS: TestARunOfTheSuite/DESC-001", "progress: DESC-001 pass"}},
+			{"refusing", "EVAL-001", true, []string{"--- FAIL: TestARunOfTheSuite/EVAL-001", "MUST fail: ", "Open: refused", "progress: EVAL-001 fail"}},
+			{"refusing", "LIMIT-0..", true, []string{"--- SKIP: TestARunOfTheSuite/LIMIT-", "does not apply: ", "progress: LIMIT-072 notApplicable"}},
+			{"refusing", "WEB-005", false, []string{"--- PASS: TestARunOfTheSuite/WEB-005", "known not to hold: ", "it has no console", "progress: WEB-005 known"}},
 			{"no harness", ".", true, []string{"conformance: harness refused: New is required"}},
+			{"nil", ".", true, []string{"conformance: harness refused: there is none"}},
 		} {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", "^TestARunOfTheSuite$/"+c.run)
 			cmd.Env = append(os.Environ(), inner+"="+c.mode)
