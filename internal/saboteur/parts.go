@@ -94,9 +94,19 @@ func relabel(from, to spi.Kind) func() hooks {
 }
 
 // before runs code before every script, on its first line and leaving the
-// script's own value and directive alone.
+// script's own value, directive and places alone.
 func before(code string) func() hooks {
-	return request(func(_ *isolate, req *spi.Request) { req.Source = prefixed(code, req.Source) })
+	shift := len(prefixed(code, ""))
+	return func() hooks {
+		return hooks{
+			request: func(_ *isolate, req *spi.Request) { req.Source = prefixed(code, req.Source) },
+			outcome: func(_ *isolate, out *spi.Outcome) {
+				if out.Error != nil && out.Error.Line == 1 {
+					out.Error.Column = max(0, out.Error.Column-shift)
+				}
+			},
+		}
+	}
 }
 
 func prefixed(code, source string) string {

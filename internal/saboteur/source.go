@@ -106,11 +106,11 @@ func sourceDefects() []Defect {
 			build: before("const at = Date.now(); Date.now = () => at; performance.now = () => 0"),
 		},
 		{
-			Name: "refuses-big-sources", Wrong: "A source of more than 64 KiB is refused.",
-			CaughtBy: []string{"EVAL-014"}, Seen: "ended with input_too_large",
+			Name: "refuses-big-sources", Wrong: "A source of more than 64 KiB is called a syntax error.",
+			CaughtBy: []string{"EVAL-014"}, Seen: "ended with syntax",
 			build: outcome(func(i *isolate, out *spi.Outcome) {
 				if len(i.ran.Source) > 64<<10 {
-					setError(i, out, spi.KindInputTooLarge, "")
+					setError(i, out, spi.KindSyntax, "")
 				}
 			}),
 		},

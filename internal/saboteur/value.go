@@ -89,7 +89,7 @@ func valueDefects() []Defect {
 		},
 		{
 			Name: "normalises-value", Wrong: "The result's letters and accents are put together.",
-			CaughtBy: []string{"VALUE-039"}, Seen: "value is",
+			CaughtBy: []string{"VALUE-039"}, Seen: "twice in an object",
 			build: outcome(func(_ *isolate, out *spi.Outcome) {
 				if out.Error == nil {
 					setValue(out, compose(string(out.Value)), out.ValueType)
