@@ -107,6 +107,8 @@ type Descriptor struct {
 	// same bytes, unless time or memory of the host ended it. Empty if the
 	// backend does not promise that.
 	Image string `json:"image,omitempty"`
+	// Prepares: the backend is a [Preparer].
+	Prepares bool `json:"prepares,omitempty"`
 	// Engine names what executes the guest, with its version.
 	Engine string `json:"engine"`
 	// MaxMemoryBytes is the largest Limits.MemoryBytes that Open accepts.
