@@ -49,7 +49,7 @@ func House() *Plan {
 }
 
 func rows() []Row {
-	wasmRooms := []string{"spi", "backends/internal/quickjs", "backends/internal/codecache", "backends/internal/wasmhost"}
+	wasmRooms := []string{"spi", "backends/internal/quickjs", "backends/internal/codecache", "backends/internal/pristine", "backends/internal/wasmhost"}
 	wasmTests := []string{"sandbox", "taint", "spi/conformance", "spi/spitest", "backends/internal/enginetest"}
 	return []Row{
 		// The contract.
@@ -86,7 +86,8 @@ func rows() []Row {
 		{Package: "backends/internal/quickjs", Own: []string{"spi", "backends/internal/wasmbin"}, Modules: []string{jsonV2, reactor}},
 		{Package: "backends/internal/wasmbin", TestModules: []string{reactor, wazero}},
 		{Package: "backends/internal/codecache", Modules: []string{internals, xsys}},
-		{Package: "backends/internal/wasmhost", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache"}},
+		{Package: "backends/internal/pristine", Modules: []string{xsys}},
+		{Package: "backends/internal/wasmhost", Own: []string{"spi", "backends/internal/quickjs", "backends/internal/codecache", "backends/internal/pristine"}},
 		{Package: "backends/internal/enginetest", Own: wasmRooms, Modules: []string{testify}},
 		{Package: "backends/internal/wire", Own: []string{"spi"}},
 		{Package: "backends/internal/jail", Modules: []string{xsys}},

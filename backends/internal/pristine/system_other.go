@@ -1,0 +1,18 @@
+//go:build !linux
+
+package pristine
+
+import (
+	"errors"
+	"os"
+)
+
+func (im *Image) openFiles() {}
+
+func (im *Image) closeFiles() error { return nil }
+
+func (im *Image) remapWorks() bool { return false }
+
+func mapFile([]byte, *os.File) error { return errors.ErrUnsupported }
+
+func giveBack([]byte) error { return errors.ErrUnsupported }
