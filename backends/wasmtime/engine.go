@@ -11,6 +11,7 @@ import (
 	wt "github.com/bytecodealliance/wasmtime-go/v39"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/codecache"
+	"github.com/loom-sandbox/sandboxd/backends/internal/pristine"
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmhost"
 )
@@ -57,16 +58,18 @@ func (engine) Boot(ctx context.Context, wasm []byte, imports []quickjs.Import, h
 		m.Close()
 		return nil, nil, err
 	}
-	inst, closeInstance, err := m.Instantiate(h, wasmhost.BootMemoryBytes)
+	inst, err := m.instantiate(wasmhost.BootMemoryBytes)
 	if err != nil {
 		m.Close()
 		return nil, nil, err
 	}
-	return inst, func() error { return errors.Join(closeInstance(), m.Close()) }, nil
+	inst.host = h
+	return inst, func() error { return errors.Join(inst.Close(), m.Close()) }, nil
 }
 
-// Compile implements [wasmhost.Engine] with one file in the entry.
-func (engine) Compile(ctx context.Context, image *quickjs.Image, code *codecache.Entry) (wasmhost.Module, error) {
+// Compile implements [wasmhost.Engine] with one file in the entry. wasmtime maps
+// what a memory starts with by itself.
+func (engine) Compile(ctx context.Context, image *quickjs.Image, _ *pristine.Image, code *codecache.Entry) (wasmhost.Module, error) {
 	m := newModule(configure(wt.OptLevelSpeed))
 	err := m.load(ctx, image, code)
 	if err == nil {
@@ -130,7 +133,11 @@ func (m *module) load(ctx context.Context, image *quickjs.Image, code *codecache
 			return err
 		}
 	}
-	if m.compiled, err = wt.NewModule(m.engine, image.WASM); err != nil {
+	wasm, err := image.WithData()
+	if err != nil {
+		return err
+	}
+	if m.compiled, err = wt.NewModule(m.engine, wasm); err != nil {
 		return errCompile
 	}
 	if code == nil {

@@ -80,7 +80,7 @@ func TestAnImageThatDoesNotFitItsMemoryCapIsNotInstantiated(t *testing.T) {
 	wasm, err := wt.Wat2Wasm(`(module (memory (export "memory") 100))`)
 	require.NoError(t, err)
 	require.NoError(t, m.compile(t.Context(), wasm, nil))
-	_, _, err = m.Instantiate(quickjs.NewHost(&spi.Config{}), 50*64<<10)
+	_, err = m.Instantiate(50 * 64 << 10)
 	require.ErrorIs(t, err, errInstantiate)
 }
 
@@ -166,12 +166,12 @@ func TestGlobalsKeepTheirWidth(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	defer b.Close()
-	m, err := engine{}.Compile(t.Context(), b.host.Image(), nil)
+	m, err := engine{}.Compile(t.Context(), b.host.Image(), nil, nil)
 	require.NoError(t, err)
 	defer m.Close()
-	inst, closeInstance, err := m.Instantiate(quickjs.NewHost(&spi.Config{}), 64<<20)
+	inst, err := m.Instantiate(64 << 20)
 	require.NoError(t, err)
-	defer closeInstance()
+	defer inst.Close()
 	for _, v := range []uint64{0, 1, math.MaxInt64, 1 << 63} {
 		inst.SetGlobal(quickjs.GlobalFuel, v)
 		assert.Equal(t, v, inst.Global(quickjs.GlobalFuel))

@@ -11,7 +11,8 @@ import (
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmhost"
 )
 
-// instance is a wasmtime instance as the driver sees it.
+// instance is a wasmtime instance as the driver and the pool see it. It implements
+// [wasmhost.Instance].
 type instance struct {
 	host     *quickjs.Host
 	store    *wt.Store
@@ -28,17 +29,22 @@ type instance struct {
 const slice = 5 * quickjs.Slice
 
 // Instantiate implements [wasmhost.Module].
-func (m *module) Instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance, func() error, error) {
-	h.SetSlice(slice)
-	i := &instance{host: h}
+func (m *module) Instantiate(maxBytes int64) (wasmhost.Instance, error) {
+	i, err := m.instantiate(maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+func (m *module) instantiate(maxBytes int64) (*instance, error) {
+	i := &instance{}
 	i.store = wt.NewStoreWithData(m.engine, i)
-	// One instance with one memory and one table, which has its final size.
-	const keep = -1
-	i.store.Limiter(maxBytes/wasmhost.PageBytes*wasmhost.PageBytes, keep, 1, 1, 1)
+	i.limit(maxBytes)
 	made, err := m.linker.Instantiate(i.store, m.compiled)
 	if err != nil {
 		i.store.Close()
-		return nil, nil, errInstantiate
+		return nil, errInstantiate
 	}
 	i.memory = made.GetExport(i.store, quickjs.MemoryExport).Memory()
 	i.invoke = functionOf(made.GetFunc(i.store, quickjs.InvokeExport))
@@ -47,8 +53,44 @@ func (m *module) Instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance,
 		i.globals = append(i.globals, g)
 		i.is32 = append(i.is32, g.Get(i.store).Kind() == wt.KindI32)
 	}
-	return i, func() error { i.store.Close(); return nil }, nil
+	return i, nil
 }
+
+// limit caps the memory: one instance with one memory and one table, which has
+// its final size.
+func (i *instance) limit(maxBytes int64) {
+	const keep = -1
+	i.store.Limiter(maxBytes/wasmhost.PageBytes*wasmhost.PageBytes, keep, 1, 1, 1)
+}
+
+// Lend implements [wasmhost.Instance]. Address space for any cap is there.
+func (i *instance) Lend(h *quickjs.Host, maxBytes int64) bool {
+	h.SetSlice(slice)
+	i.host = h
+	i.limit(maxBytes)
+	return true
+}
+
+// Grow implements [wasmhost.Instance].
+func (i *instance) Grow(size int64) error {
+	pages := uint64(size-int64(len(i.Memory()))) / wasmhost.PageBytes
+	if _, err := i.memory.Grow(i.store, pages); err != nil {
+		return errGrow
+	}
+	return nil
+}
+
+// Refresh implements [wasmhost.Instance]: guests run on the threads' own stacks.
+func (i *instance) Refresh() {}
+
+// Close implements [wasmhost.Instance].
+func (i *instance) Close() error {
+	i.store.Close()
+	return nil
+}
+
+// errGrow stands for what wasmtime says where a memory cannot grow.
+var errGrow = errors.New("wasmtime: the memory cannot grow")
 
 // errTrap stands for whatever wasmtime says of a guest that it stopped.
 var errTrap = errors.New("wasmtime: guest trapped")

@@ -306,9 +306,8 @@ func TestOpenAndCloseMayRace(t *testing.T) {
 	require.NoError(t, err)
 	// Backends on the same engine, so that many rounds are cheap to start.
 	for range 60 {
-		m, err := engine{wz.NewRuntimeConfigInterpreter()}.Compile(t.Context(), b.host.Image(), nil)
+		round, err := wasmhost.Assemble(t.Context(), engine{wz.NewRuntimeConfigInterpreter()}, b.host.Image(), nil, Describe(), wasmhost.PoolOptions{})
 		require.NoError(t, err)
-		round := wasmhost.New(b.host.Image(), m, Describe())
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/codecache"
+	"github.com/loom-sandbox/sandboxd/backends/internal/pristine"
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmhost"
 )
@@ -24,20 +25,20 @@ type engine struct{ config wz.RuntimeConfig }
 // Boot implements [wasmhost.Engine] with the interpreter: compiling takes longer
 // than interpreting the boot.
 func (engine) Boot(ctx context.Context, wasm []byte, imports []quickjs.Import, h *quickjs.Host) (quickjs.Instance, func() error, error) {
-	m, err := compile(ctx, wz.NewRuntimeConfigInterpreter(), wasm, imports, nil)
+	config := wz.NewRuntimeConfigInterpreter().WithMemoryLimitPages(wasmhost.BootMemoryBytes / wasmhost.PageBytes)
+	m, err := compile(ctx, config, wasm, imports, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	inst, closeInstance, err := m.Instantiate(h, wasmhost.BootMemoryBytes)
-	if err != nil {
-		m.Close()
-		return nil, nil, err
+	inst := &instance{host: h}
+	if err := m.instantiate(context.Background(), inst); err != nil {
+		return nil, nil, errors.Join(err, m.Close())
 	}
-	return inst, func() error { return errors.Join(closeInstance(), m.Close()) }, nil
+	return inst, func() error { return errors.Join(inst.Close(), m.Close()) }, nil
 }
 
 // Compile implements [wasmhost.Engine] with a cache of wazero's own in the entry.
-func (e engine) Compile(ctx context.Context, image *quickjs.Image, code *codecache.Entry) (wasmhost.Module, error) {
+func (e engine) Compile(ctx context.Context, image *quickjs.Image, memory *pristine.Image, code *codecache.Entry) (wasmhost.Module, error) {
 	var cache wz.CompilationCache
 	if code != nil {
 		var err error
@@ -49,6 +50,7 @@ func (e engine) Compile(ctx context.Context, image *quickjs.Image, code *codecac
 	if err != nil {
 		return nil, err
 	}
+	m.memory = memory
 	return m, nil
 }
 
@@ -57,12 +59,13 @@ func (e engine) Compile(ctx context.Context, image *quickjs.Image, code *codecac
 type module struct {
 	runtime  wz.Runtime
 	compiled wz.CompiledModule
+	memory   *pristine.Image
 	cache    wz.CompilationCache // nil where there is none
 }
 
-// hostKey finds the isolate's host in the context of a call. Host functions are
-// linked once for all instances.
-type hostKey struct{}
+// instanceKey finds the instance in the context of a call. Host functions are
+// linked once for all of them.
+type instanceKey struct{}
 
 // compile owns cache: it is closed with the engine, or here on error.
 func compile(ctx context.Context, config wz.RuntimeConfig, wasm []byte, imports []quickjs.Import, cache wz.CompilationCache) (*module, error) {
@@ -92,8 +95,7 @@ func (m *module) link(ctx context.Context, imports []quickjs.Import) error {
 			builders[im.Module] = b
 		}
 		f := api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
-			h := ctx.Value(hostKey{}).(*quickjs.Host)
-			if err := h.Call(im, stack); err != nil {
+			if err := ctx.Value(instanceKey{}).(*instance).host.Call(im, stack); err != nil {
 				panic(err) // how a wazero host function abandons the guest
 			}
 		})
@@ -117,20 +119,31 @@ func (m *module) Close() error {
 }
 
 // Instantiate implements [wasmhost.Module].
-func (m *module) Instantiate(h *quickjs.Host, maxBytes int64) (quickjs.Instance, func() error, error) {
-	memory, err := newMemory(maxBytes)
+func (m *module) Instantiate(maxBytes int64) (wasmhost.Instance, error) {
+	reserved, err := m.memory.Reserve(maxBytes / wasmhost.PageBytes * wasmhost.PageBytes)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	// Not the caller's context: it would carry his deadline and values into
-	// the engine, and an isolate outlives the call that opened it.
-	ctx := context.WithValue(context.Background(), hostKey{}, h)
-	allocator := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return memory })
-	config := wz.NewModuleConfig().WithName("").WithStartFunctions()
-	inst, err := m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, allocator), m.compiled, config)
+	i := &instance{linear: &linearMemory{Memory: reserved}}
+	i.linear.limit(reserved.CapBytes())
+	// The module has no data of its own: its memory starts as the image.
+	allocator := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return i.linear })
+	if err := m.instantiate(experimental.WithMemoryAllocator(context.Background(), allocator), i); err != nil {
+		reserved.Free()
+		return nil, err
+	}
+	return i, nil
+}
+
+// instantiate makes i an instance of the module. ctx is not the caller's: it
+// would carry his deadline and values into the engine, and an instance outlives
+// the call that made it.
+func (m *module) instantiate(ctx context.Context, i *instance) error {
+	i.ctx = context.WithValue(context.Background(), instanceKey{}, i)
+	made, err := m.runtime.InstantiateModule(ctx, m.compiled, wz.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
-		memory.Free()
-		return nil, nil, err
+		return err
 	}
-	return newInstance(ctx, inst), func() error { return inst.Close(ctx) }, nil
+	i.bind(made)
+	return nil
 }

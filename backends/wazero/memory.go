@@ -3,6 +3,7 @@ package wazero
 import (
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/loom-sandbox/sandboxd/backends/internal/pristine"
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmhost"
 )
 
@@ -11,17 +12,17 @@ var _ experimental.LinearMemory = (*linearMemory)(nil)
 // linearMemory is one guest's memory. A growth beyond its cap is refused, which
 // the guest sees as a failed memory.grow.
 type linearMemory struct {
-	capBytes uint64
-	block    block
+	*pristine.Memory
+	capBytes uint64 // of the eval that runs; at most what was reserved
 }
 
-func newMemory(maxBytes int64) (*linearMemory, error) {
-	capBytes := uint64(maxBytes) / wasmhost.PageBytes * wasmhost.PageBytes
-	b, err := reserve(capBytes)
-	if err != nil {
-		return nil, err
+// limit sets the cap, in whole pages, if that much was reserved.
+func (m *linearMemory) limit(maxBytes int64) bool {
+	if maxBytes > m.CapBytes() {
+		return false
 	}
-	return &linearMemory{capBytes: capBytes, block: b}, nil
+	m.capBytes = uint64(maxBytes) / wasmhost.PageBytes * wasmhost.PageBytes
+	return true
 }
 
 // Reallocate implements [experimental.LinearMemory].
@@ -29,8 +30,5 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > m.capBytes {
 		return nil
 	}
-	return m.block.resize(size)
+	return m.Resize(int64(size))
 }
-
-// Free implements [experimental.LinearMemory].
-func (m *linearMemory) Free() { m.block.release() }

@@ -37,9 +37,8 @@ func BenchmarkGuards(b *testing.B, engine wasmhost.Engine, d spi.Descriptor, pla
 		source, sum := quickjs.DefaultSource()
 		image, err := build(ctx, source, sum, engine.Boot)
 		require.NoError(b, err)
-		module, err := engine.Compile(ctx, image, nil)
+		backend, err := wasmhost.Assemble(ctx, engine, image, nil, d, wasmhost.PoolOptions{})
 		require.NoError(b, err)
-		backend := wasmhost.New(image, module, d)
 		b.Cleanup(func() { require.NoError(b, backend.Close()) })
 		return backend
 	}

@@ -12,6 +12,7 @@ const (
 	tagObject    = -1
 
 	jsFalse     jsValue = tagBool << 32
+	jsTrue      jsValue = tagBool<<32 | 1
 	jsUndefined jsValue = tagUndefined << 32
 	jsException jsValue = tagException << 32
 )
@@ -19,10 +20,6 @@ const (
 func tagOf(v jsValue) int32 { return int32(v >> 32) }
 
 func isException(v jsValue) bool { return tagOf(v) == tagException }
-
-// isTrue reports a JavaScript true; anything else a hostile guest might return
-// counts as false.
-func isTrue(v jsValue) bool { return tagOf(v) == tagBool && uint32(v) == 1 }
 
 // Flags of JS_Eval2.
 const (

@@ -12,7 +12,7 @@ import (
 
 // freeHeap is what boot leaves free in the image, so that ordinary scripts do
 // not grow the memory.
-const freeHeap = 512 << 10
+const freeHeap = 448 << 10
 
 // boot runs a rewritten module up to the point where a script would start, and
 // returns its memory. What the driver relies on is checked here, by behaviour.
@@ -25,7 +25,7 @@ func (img *Image) boot(ctx context.Context, wasm []byte, instantiate Instantiate
 	}
 	defer closeInstance()
 	h.inst = inst
-	h.begin()
+	h.begin(0)
 	defer h.watch(ctx)()
 	b := &boot{eval: eval{img: img, inst: inst, h: h}, l: &img.layout}
 	if err := b.run(); err != nil {
@@ -73,6 +73,9 @@ func (b *boot) run() error {
 		return err
 	}
 	if hd.Scratch, err = b.pointer(fnMalloc, scratchBytes); err != nil {
+		return err
+	}
+	if hd.Inbox, err = b.pointer(fnMalloc, inboxBytes); err != nil {
 		return err
 	}
 	for _, s := range []struct {

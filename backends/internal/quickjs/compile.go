@@ -103,7 +103,7 @@ func (e *eval) parseBody(source, extra string) (jsValue, error) {
 
 // parse compiles without running. errSyntax leaves the error in the sink.
 func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
-	at, err := e.write([]byte(source))
+	at, err := e.put([]byte(source))
 	if err != nil {
 		return 0, err
 	}
@@ -111,7 +111,7 @@ func (e *eval) parse(source string, flags uint32, line int32) (jsValue, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := e.call(fnFree, uint64(at)); err != nil {
+	if err := e.take(at); err != nil {
 		return 0, err
 	}
 	if isException(v) {

@@ -98,60 +98,50 @@ func (e *eval) eval2(at uint32, length int, file, flags uint32, line int32) (jsV
 	return e.call(fnEval2, uint64(hd.Context), uint64(at), uint64(length), uint64(hd.Scratch+scratchOptions))
 }
 
-// run takes a script from text to an emitted result.
-func (e *eval) run(source string, input []byte) error {
-	if err := e.setInput(input); err != nil {
-		return err
+// put copies a text for one call, with a zero byte behind it: into the inbox if
+// it fits, which costs no crossing, and else into fresh memory that take frees.
+func (e *eval) put(data []byte) (uint32, error) {
+	if len(data) >= inboxBytes {
+		return e.write(data)
 	}
-	p, err := e.compile(source)
-	if err != nil {
-		return err
+	to, ok := window(e.inst.Memory(), e.img.handles.Inbox, uint32(len(data))+1)
+	if !ok {
+		return 0, errCorrupt
 	}
-	hd := &e.img.handles
-	value, err := e.try(fnEvalFunction, uint64(hd.Context), p.code)
-	if err != nil {
-		return err
-	}
-	switch p.form {
-	case formAsync: // a promise of the value in a record
-		record, err := e.drive(value)
-		if err != nil {
-			return err
-		}
-		if value, err = e.tryJS(hd.Completion, record); err != nil {
-			return err
-		}
-	case formBody: // the wrapper's value is the function
-		promise, err := e.tryJS(value)
-		if err != nil {
-			return err
-		}
-		if value, err = e.drive(promise); err != nil {
-			return err
-		}
-		return e.finish(value) // return has adopted a thenable already
-	}
-	if tagOf(value) == tagObject {
-		promise, err := e.tryJS(hd.Adopt, value)
-		if err != nil {
-			return err
-		}
-		if value, err = e.drive(promise); err != nil {
-			return err
-		}
-	}
-	return e.finish(value)
+	to[copy(to, data)] = 0
+	return e.img.handles.Inbox, nil
 }
 
-// finish has the prelude write the result and checks that it did.
-func (e *eval) finish(value jsValue) error {
-	s := &e.h.sink
-	s.accept = true
-	_, err := e.tryJS(e.img.handles.Finish, value)
-	s.accept = false
-	switch {
-	case err != nil:
+// take gives back what put has given.
+func (e *eval) take(at uint32) error {
+	if at == e.img.handles.Inbox {
+		return nil
+	}
+	_, err := e.call(fnFree, uint64(at))
+	return err
+}
+
+// run takes a parsed script to an emitted result, in one crossing.
+func (e *eval) run(p program, input []byte) error {
+	at, err := e.put(input)
+	if err != nil {
 		return err
+	}
+	status, err := e.call(fnRun, p.code, uint64(at), uint64(len(input)), uint64(p.form))
+	if err != nil {
+		return err
+	}
+	s := &e.h.sink
+	switch uint32(status) {
+	case ranWhole:
+	case ranThrew:
+		return e.throw(errThrown)
+	case ranDeadlock:
+		return errDeadlock
+	default:
+		return errCorrupt
+	}
+	switch {
 	case s.unserial:
 		return errUnserializable
 	case !s.completed:
@@ -160,85 +150,6 @@ func (e *eval) finish(value jsValue) error {
 		return errTooLarge
 	}
 	return nil
-}
-
-// setInput makes the caller's JSON the global `input`.
-func (e *eval) setInput(input []byte) error {
-	at, err := e.write(input)
-	if err != nil {
-		return err
-	}
-	hd := &e.img.handles
-	value, err := e.try(fnParseJSON, uint64(hd.Context), uint64(at), uint64(len(input)), uint64(hd.InputName))
-	if err != nil {
-		return err
-	}
-	if _, err := e.call(fnFree, uint64(at)); err != nil {
-		return err
-	}
-	set, err := e.call(fnSetPropertyStr, uint64(hd.Context), hd.Global, uint64(hd.InputName), value)
-	if err == nil && int32(set) < 0 {
-		return e.throw(errThrown)
-	}
-	return err
-}
-
-// drive runs jobs and timers until a promise is settled, and no further.
-func (e *eval) drive(promise jsValue) (jsValue, error) {
-	hd := &e.img.handles
-	for {
-		state, err := e.call(fnPromiseState, uint64(hd.Context), promise)
-		if err != nil {
-			return 0, err
-		}
-		switch int32(state) {
-		case promiseFulfilled:
-			return e.call(fnPromiseResult, uint64(hd.Context), promise)
-		case promiseRejected:
-			reason, err := e.call(fnPromiseResult, uint64(hd.Context), promise)
-			if err != nil {
-				return 0, err
-			}
-			return 0, e.tell(reason, errThrown)
-		case promisePending:
-		default:
-			return 0, errCorrupt
-		}
-		ran, err := e.call(fnExecutePendingJob, uint64(hd.Runtime), uint64(hd.Scratch+scratchOut))
-		if err != nil {
-			return 0, err
-		}
-		if int32(ran) < 0 {
-			return 0, e.throw(errThrown)
-		}
-		if int32(ran) > 0 {
-			continue
-		}
-		fired, err := e.tryJS(hd.Timer)
-		if err != nil {
-			return 0, err
-		}
-		if !isTrue(fired) {
-			return 0, errDeadlock
-		}
-	}
-}
-
-// try calls a function that returns a JavaScript value and reports a throw.
-func (e *eval) try(fn function, args ...uint64) (jsValue, error) {
-	v, err := e.call(fn, args...)
-	if err == nil && isException(v) {
-		return 0, e.throw(errThrown)
-	}
-	return v, err
-}
-
-func (e *eval) tryJS(f jsValue, args ...jsValue) (jsValue, error) {
-	v, err := e.callJS(f, args...)
-	if err == nil && isException(v) {
-		return 0, e.throw(errThrown)
-	}
-	return v, err
 }
 
 // throw takes the pending exception and has it described.

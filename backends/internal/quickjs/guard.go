@@ -17,6 +17,7 @@ const bulkShift = 6
 // guards are the indexes that the inserted code refers to.
 type guards struct {
 	fuel, depth, stackPointer, stackLow, growRefused uint32 // globals
+	finishing                                        uint32 // a global, of the driver
 	tick                                             uint32 // imported function
 	lowStack, bulkCopy, bulkFill, grow               uint32 // functions we add
 	softLimit, hardLimit                             int32  // addresses in the stack region

@@ -87,8 +87,9 @@ func (h *Host) Kill() { h.killed.Store(true) }
 // the result afterwards. After an error the guest must be abandoned.
 func (h *Host) Call(im *Import, stack []uint64) error { return im.call(h, stack) }
 
-// begin arms the limits for one eval. The clock starts here.
-func (h *Host) begin() {
+// begin arms the limits for one eval, of which burnt units are spent already. The
+// clock starts here.
+func (h *Host) begin(burnt int64) {
 	h.earlier += h.granted
 	h.cause = ""
 	h.stop.Store(running)
@@ -96,10 +97,12 @@ func (h *Host) begin() {
 	h.processors = int32(runtime.GOMAXPROCS(0))
 	h.start = time.Now()
 	h.deadline = h.start.Add(h.limits.Timeout)
-	h.granted = h.slice(0)
-	h.inst.SetGlobal(GlobalFuel, uint64(h.granted))
+	fuel := h.slice(burnt)
+	h.granted = burnt + fuel
+	h.inst.SetGlobal(GlobalFuel, uint64(fuel))
 	h.inst.SetGlobal(GlobalStackLow, 0)
 	h.inst.SetGlobal(GlobalGrowRefused, 0)
+	h.inst.SetGlobal(GlobalFinishing, 0)
 }
 
 // end settles the fuel account, so that the clock goes on from what was burnt.
@@ -111,6 +114,9 @@ func (h *Host) end() {
 // watch makes the end of ctx stop the guest at its next tick. The returned
 // function ends the watching; afterwards ctx stops nothing any more.
 func (h *Host) watch(ctx context.Context) (end func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		h.stopFor(ctx.Err())

@@ -18,7 +18,7 @@ import (
 // fakeInstance is a guest without code: memory and globals that a test moves.
 type fakeInstance struct {
 	memory  []byte
-	globals [globalCount]uint64
+	globals [GlobalCount]uint64
 	call    func(stack []uint64) error
 }
 
@@ -40,7 +40,7 @@ func newTestHost(memory int, limits spi.Limits) (*Host, *fakeInstance) {
 	inst := &fakeInstance{memory: make([]byte, memory)}
 	h := NewHost(&spi.Config{Limits: limits, Now: time.UnixMilli(1_700_000_000_123), Seed: 7})
 	h.inst = inst
-	h.begin()
+	h.begin(0)
 	return h, inst
 }
 
@@ -111,7 +111,7 @@ func TestKillOutlastsTheEvalItEnded(t *testing.T) {
 	h, _ := newTestHost(0, testLimits())
 	h.Kill()
 	h.end()
-	h.begin()
+	h.begin(0)
 	assert.True(t, h.stopNow())
 }
 
@@ -136,7 +136,7 @@ func TestClockRunsOnFuelAndTimersOnly(t *testing.T) {
 		assert.EqualValues(t, 5_000_000, read(clockMonotonic), "advance to %v", ms)
 	}
 	h.end()
-	h.begin() // the next eval of the isolate goes on
+	h.begin(0) // the next eval of the isolate goes on
 	assert.EqualValues(t, 5_000_000, read(clockMonotonic))
 	h.advance(math.Inf(1))
 	assert.Less(t, read(clockMonotonic), uint64(math.MaxInt64))
@@ -196,7 +196,7 @@ func FuzzHostImports(f *testing.F) {
 		limits := testLimits()
 		limits.Fuel = 3 * Slice
 		h, inst := newTestHost(int(size%(2<<16)), limits)
-		h.sink.accept = a%2 == 0
+		inst.globals[GlobalFinishing] = a % 2
 		copy(inst.memory, content)
 		inst.globals[GlobalFuel] = d
 		before := len(inst.memory)

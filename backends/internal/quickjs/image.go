@@ -18,14 +18,15 @@ const FormatVersion = 1
 
 // Image is a booted guest, ready to be instantiated. What it holds is immutable.
 type Image struct {
-	// WASM is the module: guards, prelude and heap included.
+	// WASM is the module, guards and driver included, but without what its memory
+	// starts with: an engine brings Memory there, or compiles [Image.WithData].
 	WASM []byte
+	// Memory is what an instance starts with: prelude and heap.
+	Memory []byte
 	// Imports are the host functions it needs; an engine links them to [Host.Call].
 	Imports []Import
-	// SourceSHA256 and SHA256 are of the stock module and of WASM, in hex.
+	// SourceSHA256 and SHA256 are of the stock module, and of WASM and Memory, in hex.
 	SourceSHA256, SHA256 string
-	// MemoryBytes is the memory that the image itself takes.
-	MemoryBytes int64
 
 	layout  layout
 	handles handles
@@ -41,6 +42,7 @@ type handles struct {
 	Global                    jsValue
 	Scratch                   uint32 // a block for arguments, see scratchArgs
 	RandomState               uint32 // address of Math.random's state
+	Inbox                     uint32 // a block for a script or an input, see inboxBytes
 	FileName, InputName       uint32 // C strings
 	ReturnError               string // how the parser complains about a top-level return
 }
@@ -53,6 +55,10 @@ const (
 	scratchOut     = 96
 	scratchBytes   = 128
 )
+
+// inboxBytes is the size of a script or an input, and one, that needs no memory
+// of its own.
+const inboxBytes = 64 << 10
 
 // SourceMismatchError says that a module is not the one that was asked for.
 type SourceMismatchError struct{ Want, Got string }
@@ -100,25 +106,72 @@ func build(ctx context.Context, source []byte, wantSHA256 string, instantiate In
 	if err != nil {
 		return nil, &BuildError{err}
 	}
-	img.MemoryBytes = int64(len(memory))
 	if err := m.SetMemoryLimits(uint32(len(memory)/wasmbin.PageSize), maxPages); err != nil {
 		return nil, &BuildError{err}
 	}
-	if err := m.ReplaceData(memory); err != nil {
+	if err := setConstants(m, l.Constants, &img.handles); err != nil {
 		return nil, &BuildError{err}
 	}
+	m.Data = nil
 	// The module says what it is, to whoever meets it apart from its image.
 	m.Customs = []wasmbin.Custom{{
 		Name: "sandboxd.image", After: wasmbin.SectionData,
 		Data: fmt.Appendf(nil, `{"format":%d,"source":"sha256:%s"}`, FormatVersion, got),
 	}}
-	img.WASM = m.Encode()
-	img.SHA256 = sum(img.WASM)
+	img.WASM, img.Memory = m.Encode(), memory
+	img.SHA256 = img.sum()
 	return img, nil
+}
+
+// WithData is the module with its memory as data segments.
+func (img *Image) WithData() ([]byte, error) {
+	m, err := wasmbin.Decode(img.WASM)
+	if err == nil {
+		err = m.ReplaceData(img.Memory)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("quickjs: %w", err)
+	}
+	return m.Encode(), nil
+}
+
+// A script that does not recurse deeply stays in the upper part of the stack,
+// and a small one in the free heap's beginning.
+const (
+	warmStack = 64 << 10
+	warmHeap  = 128 << 10
+)
+
+// ColdMemory are the parts of the memory that ordinary scripts do not touch, as
+// pairs of start and end, in whole pages of 4 KiB.
+func (img *Image) ColdMemory() [][2]int64 {
+	const page = 4096
+	end := int64(len(img.Memory))
+	used := end
+	for used > 0 && img.Memory[used-1] == 0 {
+		used--
+	}
+	cold := [][2]int64{{int64(img.layout.StackLow), int64(img.layout.StackTop) - warmStack}}
+	if free := (used + warmHeap + page - 1) / page * page; free < end {
+		cold = append(cold, [2]int64{free, end})
+	}
+	return cold
 }
 
 // ID identifies the image in results: same ID, same bytes out.
 func (img *Image) ID() string { return "sha256:" + img.SHA256 }
+
+// sum is the hash of all that an isolate starts from.
+func (img *Image) sum() string {
+	h := sha256.New()
+	fmt.Fprintln(h, len(img.WASM), len(img.Memory))
+	h.Write(img.WASM)
+	for _, run := range runs(img.Memory) {
+		fmt.Fprintln(h, run[0], run[1])
+		h.Write(img.Memory[run[0]:run[1]])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
 
 func sum(b []byte) string {
 	s := sha256.Sum256(b)

@@ -142,8 +142,10 @@ func TestAStoredImageIsReadBack(t *testing.T) {
 	source, hash := DefaultSource()
 	m, l, err := rewrite(source, true)
 	require.NoError(t, err)
-	img := &Image{WASM: m.Encode(), Imports: importsOf(m), SourceSHA256: hash, MemoryBytes: 1, layout: *l, handles: handles{Fail: 5}}
-	img.SHA256 = sum(img.WASM)
+	memory := make([]byte, 10*4096)
+	memory[5*4096+7], memory[6*4096], memory[9*4096+4095] = 1, 2, 3
+	img := &Image{WASM: m.Encode(), Imports: importsOf(m), SourceSHA256: hash, Memory: memory, layout: *l, handles: handles{Fail: 5}}
+	img.SHA256 = img.sum()
 	data, err := img.Marshal()
 	require.NoError(t, err)
 
@@ -152,6 +154,7 @@ func TestAStoredImageIsReadBack(t *testing.T) {
 	assert.Equal(t, img.layout, got.layout)
 	assert.Equal(t, img.handles, got.handles)
 	assert.Equal(t, img.ID(), got.ID())
+	assert.Equal(t, img.Memory, got.Memory)
 	require.Len(t, got.Imports, 23)
 	for i := range got.Imports {
 		assert.NotNil(t, got.Imports[i].call)

@@ -54,14 +54,10 @@ const (
 	fnSetPropertyStr
 	fnGetPropertyStr
 	fnFreeValue
-	fnParseJSON
 	fnEval2
-	fnEvalFunction
 	fnCall
 	fnGetException
-	fnExecutePendingJob
-	fnPromiseState
-	fnPromiseResult
+	fnRun // our own: see driver.go
 	functionCount
 )
 
@@ -72,28 +68,36 @@ type signature struct{ name, shape string }
 
 func functionTable() [functionCount]signature {
 	return [functionCount]signature{
-		fnInitialize:        {"_initialize", ":"},
-		fnMalloc:            {"malloc", "i:i"},
-		fnFree:              {"free", "i:"},
-		fnNewRuntime:        {"JS_NewRuntime", ":i"},
-		fnNewContext:        {"JS_NewContext", "i:i"},
-		fnSetMaxStackSize:   {"JS_SetMaxStackSize", "ii:"},
-		fnUpdateStackTop:    {"JS_UpdateStackTop", "i:"},
-		fnRunGC:             {"JS_RunGC", "i:"},
-		fnNewObject:         {"JS_NewObject", "i:I"},
-		fnNewCFunction2:     {"JS_NewCFunction2", "iiiiii:I"},
-		fnGetGlobalObject:   {"JS_GetGlobalObject", "i:I"},
-		fnSetPropertyStr:    {"JS_SetPropertyStr", "iIiI:i"},
-		fnGetPropertyStr:    {"JS_GetPropertyStr", "iIi:I"},
-		fnFreeValue:         {"JS_FreeValue", "iI:"},
-		fnParseJSON:         {"JS_ParseJSON", "iiii:I"},
-		fnEval2:             {"JS_Eval2", "iiii:I"},
-		fnEvalFunction:      {"JS_EvalFunction", "iI:I"},
-		fnCall:              {"JS_Call", "iIIii:I"},
-		fnGetException:      {"JS_GetException", "i:I"},
-		fnExecutePendingJob: {"JS_ExecutePendingJob", "ii:i"},
-		fnPromiseState:      {"JS_PromiseState", "iI:i"},
-		fnPromiseResult:     {"JS_PromiseResult", "iI:I"},
+		fnInitialize:      {"_initialize", ":"},
+		fnMalloc:          {"malloc", "i:i"},
+		fnFree:            {"free", "i:"},
+		fnNewRuntime:      {"JS_NewRuntime", ":i"},
+		fnNewContext:      {"JS_NewContext", "i:i"},
+		fnSetMaxStackSize: {"JS_SetMaxStackSize", "ii:"},
+		fnUpdateStackTop:  {"JS_UpdateStackTop", "i:"},
+		fnRunGC:           {"JS_RunGC", "i:"},
+		fnNewObject:       {"JS_NewObject", "i:I"},
+		fnNewCFunction2:   {"JS_NewCFunction2", "iiiiii:I"},
+		fnGetGlobalObject: {"JS_GetGlobalObject", "i:I"},
+		fnSetPropertyStr:  {"JS_SetPropertyStr", "iIiI:i"},
+		fnGetPropertyStr:  {"JS_GetPropertyStr", "iIi:I"},
+		fnFreeValue:       {"JS_FreeValue", "iI:"},
+		fnEval2:           {"JS_Eval2", "iiii:I"},
+		fnCall:            {"JS_Call", "iIIii:I"},
+		fnGetException:    {"JS_GetException", "i:I"},
+		fnRun:             {runName, "Iiii:i"},
+	}
+}
+
+// runName is what stands for the driver among the names of the C API.
+const runName = "sandboxd.run"
+
+// usedInside are functions that only the image's own code calls.
+func usedInside() []signature {
+	return []signature{
+		{"JS_ToCStringLen2", "iiIi:i"}, {"JS_FreeCString", "ii:"},
+		{"JS_ParseJSON", "iiii:I"}, {"JS_EvalFunction", "iI:I"}, {"JS_Throw", "iI:I"},
+		{"JS_ExecutePendingJob", "ii:i"}, {"JS_PromiseState", "iI:i"}, {"JS_PromiseResult", "iI:I"},
 	}
 }
 
@@ -112,7 +116,10 @@ const (
 	GlobalStackLow
 	// GlobalGrowRefused (i32) becomes 1 when the memory could not grow.
 	GlobalGrowRefused
-	globalCount
+	// GlobalFinishing (i32) is 1 while the driver has the result written.
+	GlobalFinishing
+	// GlobalCount is how many there are.
+	GlobalCount
 )
 
 // Globals are the export names in the order of [Global].
@@ -120,6 +127,7 @@ func Globals() []string {
 	return []string{
 		GlobalFuel: "sandboxd.fuel", GlobalDepth: "sandboxd.depth", GlobalStackPointer: "sandboxd.stack_pointer",
 		GlobalStackLow: "sandboxd.stack_low", GlobalGrowRefused: "sandboxd.grow_refused",
+		GlobalFinishing: "sandboxd.finishing",
 	}
 }
 

@@ -16,16 +16,20 @@ import (
 type Isolate struct {
 	host  *Host
 	img   *Image
-	close func() error
+	close func(worn bool) error
 
 	mu    sync.Mutex // held while an eval runs, and while closing
 	spent bool       // guarded by mu
 	done  bool       // guarded by mu
+
+	parsed *Parsed // of the first eval, nil otherwise; guarded by mu
 }
 
-// NewIsolate makes an isolate of a pristine instance, whose host must be h.
-// closeInstance is called once, when no eval runs.
-func NewIsolate(img *Image, inst Instance, h *Host, closeInstance func() error) (*Isolate, error) {
+// NewIsolate makes an isolate of an instance whose host must be h: a pristine one,
+// or with parsed not nil one whose memory is as [Parse] left it. release is called
+// once, when no eval runs; worn says that the instance ran for long or was stopped,
+// so that its engine may hold more for it than for a fresh one.
+func NewIsolate(img *Image, inst Instance, h *Host, parsed *Parsed, release func(worn bool) error) (*Isolate, error) {
 	h.inst, h.running = inst, &img.running
 	state, ok := window(inst.Memory(), img.handles.RandomState, 8)
 	if !ok {
@@ -33,7 +37,7 @@ func NewIsolate(img *Image, inst Instance, h *Host, closeInstance func() error) 
 	}
 	// xorshift64* has a state of zero that it never leaves.
 	binary.LittleEndian.PutUint64(state, h.random.next()|1)
-	return &Isolate{host: h, img: img, close: closeInstance}, nil
+	return &Isolate{host: h, img: img, close: release, parsed: parsed}, nil
 }
 
 // Close implements [spi.Isolate].
@@ -45,7 +49,7 @@ func (i *Isolate) Close() error {
 		return nil
 	}
 	i.done = true
-	return i.close()
+	return i.close(i.spent || i.host.ticks > 0)
 }
 
 // HeapSHA256 is a digest of all that the guest is between two evals: its memory,
@@ -59,7 +63,7 @@ func (i *Isolate) HeapSHA256() ([sha256.Size]byte, error) {
 		return [sha256.Size]byte{}, spi.ErrClosed
 	}
 	h := sha256.New()
-	for g := range globalCount {
+	for g := range GlobalCount {
 		if g != GlobalFuel {
 			fmt.Fprintln(h, g, i.host.inst.Global(g))
 		}
@@ -80,10 +84,19 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	case req.Language != spi.JavaScript:
 		return nil, fmt.Errorf("quickjs: language %q: %w; allowed is %s", req.Language, spi.ErrUnsupported, spi.JavaScript)
 	}
+	parsed := i.parsed
+	if parsed != nil && req.Source != parsed.source {
+		return nil, fmt.Errorf("quickjs: source: %w; allowed is the one that was prepared", spi.ErrUnsupported)
+	}
+	i.parsed = nil
 	h := i.host
 	h.running.Add(1)
 	defer h.running.Add(-1)
-	h.begin()
+	if parsed != nil {
+		h.begin(parsed.fuel)
+	} else {
+		h.begin(0)
+	}
 	stopWatching := h.watch(ctx)
 	e := &eval{img: i.img, inst: h.inst, h: h}
 	if err := ctx.Err(); err != nil {
@@ -91,7 +104,15 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	}
 	failure := errNotStarted
 	if !h.stopNow() {
-		failure = e.run(req.Source, req.Input)
+		var p program
+		if parsed != nil {
+			p, failure = parsed.program, nil
+		} else {
+			p, failure = e.compile(req.Source)
+		}
+		if failure == nil {
+			failure = e.run(p, req.Input)
+		}
 	}
 	stopWatching()
 	// What was stopped in the middle is not whole. The same goes for a guest

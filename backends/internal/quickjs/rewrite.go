@@ -42,6 +42,7 @@ const hostModule = "sandboxd"
 type layout struct {
 	StackLow, StackTop uint32 // addresses of the stack region
 	EmitEntry          uint32 // table index of the C function emit
+	Constants          uint32 // index of the driver's first constant
 }
 
 // rewrite turns a stock build into one with guards, a stack of its own and our
@@ -78,7 +79,7 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	for _, add := range []struct {
 		index *uint32
 		t     wasmbin.ValType
-	}{{&g.fuel, wasmbin.I64}, {&g.depth, wasmbin.I32}, {&g.stackLow, wasmbin.I32}, {&g.growRefused, wasmbin.I32}} {
+	}{{&g.fuel, wasmbin.I64}, {&g.depth, wasmbin.I32}, {&g.stackLow, wasmbin.I32}, {&g.growRefused, wasmbin.I32}, {&g.finishing, wasmbin.I32}} {
 		init := wasmbin.I32ConstExpr(0)
 		if add.t == wasmbin.I64 {
 			init = wasmbin.I64ConstExpr(0)
@@ -98,7 +99,10 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	if l.EmitEntry, err = m.AppendTableEntry(emit); err != nil {
 		return nil, nil, err
 	}
-	invoke := addInvoke(m)
+	if l.Constants, err = addConstants(m); err != nil {
+		return nil, nil, err
+	}
+	invoke := addInvoke(m, addDriver(m, l.Constants, g.finishing))
 	if guarded {
 		if err := g.instrument(m); err != nil {
 			return nil, nil, err
@@ -156,7 +160,7 @@ func checkBuild(m *wasmbin.Module) error {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
 	table := functionTable()
-	needed := append(table[:], signature{"JS_ToCStringLen2", "iiIi:i"}, signature{"JS_FreeCString", "ii:"})
+	needed := slices.DeleteFunc(append(table[:], usedInside()...), func(s signature) bool { return s.name == runName })
 	var missing, different []string
 	for _, s := range needed {
 		index, ok := m.ExportedFunction(s.name)
@@ -218,7 +222,7 @@ func checkBuild(m *wasmbin.Module) error {
 
 // addInvoke defines the function behind [InvokeExport]: it calls the function of
 // a number in [functionTable]. Which functions there are was checked before.
-func addInvoke(m *wasmbin.Module) uint32 {
+func addInvoke(m *wasmbin.Module, run uint32) uint32 {
 	table := functionTable()
 	var a wasmbin.Assembler
 	for range len(table) + 1 { // one block to leave for each case, and one for no case
@@ -238,7 +242,10 @@ func addInvoke(m *wasmbin.Module) uint32 {
 				a.Op(wasmbin.OpI32WrapI64)
 			}
 		}
-		index, _ := m.ExportedFunction(s.name)
+		index := run
+		if s.name != runName {
+			index, _ = m.ExportedFunction(s.name)
+		}
 		a.Call(index)
 		if len(t.Results) == 0 {
 			a.I64Const(0)
@@ -262,9 +269,9 @@ func exportOnly(m *wasmbin.Module, g *guards, invoke uint32) error {
 	if err := m.AddExport(InvokeExport, wasmbin.ExternFunction, invoke); err != nil {
 		return err
 	}
-	indexes := [globalCount]uint32{
+	indexes := [GlobalCount]uint32{
 		GlobalFuel: g.fuel, GlobalDepth: g.depth, GlobalStackPointer: g.stackPointer,
-		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused,
+		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused, GlobalFinishing: g.finishing,
 	}
 	for i, name := range Globals() {
 		if err := m.AddExport(name, wasmbin.ExternGlobal, indexes[i]); err != nil {

@@ -42,7 +42,6 @@ type sink struct {
 	logBytes  int64
 	truncated bool
 
-	accept    bool // a result is only taken while the driver asks for it
 	completed bool
 	value     []byte
 	valueType spi.ValueType
@@ -93,7 +92,8 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 	case op == opUnserial:
 		s.unserial = true
 		s.thrown.message = bounded(text, spi.MaxErrorMessageBytes)
-	case op >= opResult && op < opResult+uint32(len(valueTypes())):
+	case op >= opResult && op < opResult+uint32(len(valueTypes())) && h.inst.Global(GlobalFinishing) != 0:
+		// A result is only taken while the driver asks for it.
 		return s.result(valueTypes()[op-opResult], text)
 	default:
 		return 0
@@ -132,7 +132,7 @@ func maxLines(maxLogs int64) int64 { return 1024 + maxLogs/128 }
 
 // result takes the value, once. What is too large is not copied.
 func (s *sink) result(t spi.ValueType, text []byte) uint64 {
-	if !s.accept || s.completed {
+	if s.completed {
 		return 0
 	}
 	s.completed = true

@@ -59,7 +59,7 @@ func TestAResultIsTakenOnceAndOnlyWhenAskedFor(t *testing.T) {
 	h, inst := newTestHost(256, testLimits())
 	assert.EqualValues(t, 0, say(h, inst, opResult+3, "1"))
 	assert.False(t, h.sink.completed)
-	h.sink.accept = true
+	h.inst.SetGlobal(GlobalFinishing, 1)
 	assert.EqualValues(t, 1, say(h, inst, opResult+3, "2"))
 	assert.EqualValues(t, 0, say(h, inst, opResult+4, "3"))
 	assert.Equal(t, "2", string(h.sink.value))
@@ -69,7 +69,7 @@ func TestAResultIsTakenOnceAndOnlyWhenAskedFor(t *testing.T) {
 func TestAResultOverTheLimitIsNotCopied(t *testing.T) {
 	t.Parallel()
 	h, inst := newTestHost(256, testLimits())
-	h.sink.accept = true
+	h.inst.SetGlobal(GlobalFinishing, 1)
 	assert.EqualValues(t, 0, say(h, inst, opResult+4, strings.Repeat("x", 65)))
 	assert.True(t, h.sink.tooLarge)
 	assert.Nil(t, h.sink.value)
@@ -190,7 +190,7 @@ func FuzzOutcomeDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, messages, memory []byte, ending uint8, answer uint64) {
 		h, inst := newTestHost(0, testLimits())
 		inst.memory = memory
-		h.sink.accept = true
+		h.inst.SetGlobal(GlobalFinishing, 1)
 		for len(messages) >= 12 {
 			h.emit(binary.LittleEndian.Uint32(messages), binary.LittleEndian.Uint32(messages[4:]), binary.LittleEndian.Uint32(messages[8:]))
 			messages = messages[12:]
@@ -208,7 +208,10 @@ func FuzzOutcomeDecode(f *testing.F) {
 		e := &eval{img: &Image{handles: handles{Scratch: uint32(answer)}}, inst: inst, h: h}
 		failure := []error{nil, errThrown, errUnserializable, errTrapped, errTooLarge, errSyntax, errDeadlock, errCorrupt}[int(ending)%8]
 		if ending >= 128 {
-			failure = e.run("1", []byte("null"))
+			var p program
+			if p, failure = e.compile("1"); failure == nil {
+				failure = e.run(p, []byte("null"))
+			}
 			completed = h.sink.completed
 		}
 		out := e.outcome(failure, "1")

@@ -7,14 +7,17 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loom-sandbox/sandboxd/backends/internal/pristine"
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
-// Backend opens isolates on one compiled image. It implements [spi.Backend].
+// Backend opens isolates on one compiled image. It implements [spi.Backend] and
+// [spi.Preparer].
 type Backend struct {
 	image      *quickjs.Image
 	module     Module
+	pool       *pool
 	descriptor spi.Descriptor
 
 	mu       sync.Mutex
@@ -23,12 +26,19 @@ type Backend struct {
 	opening  sync.WaitGroup            // Add under mu while not closed
 }
 
-// New makes a backend of a compiled image and takes the module over. The
-// descriptor's image and smallest memory are the image's.
-func New(image *quickjs.Image, module Module, d spi.Descriptor) *Backend {
+// newBackend makes a backend of a compiled image. It takes the memory over, and
+// the module unless there is an error. The descriptor's image and smallest memory
+// are the image's.
+func newBackend(image *quickjs.Image, memory *pristine.Image, module Module, d spi.Descriptor, p PoolOptions) (*Backend, error) {
 	d.Image = image.ID()
-	d.MinMemoryBytes = image.MemoryBytes
-	return &Backend{image: image, module: module, descriptor: d, isolates: map[*quickjs.Isolate]bool{}}
+	d.MinMemoryBytes = int64(len(image.Memory))
+	d.Prepares = true
+	b := &Backend{image: image, module: module, descriptor: d, isolates: map[*quickjs.Isolate]bool{}}
+	var err error
+	if b.pool, err = newPool(module, memory, p); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Image is what the isolates are made of.
@@ -43,45 +53,79 @@ func (b *Backend) Describe() spi.Descriptor {
 
 // Open implements [spi.Backend].
 func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
+	return b.open(ctx, cfg, nil)
+}
+
+// enter keeps the backend from being closed, or says why that is too late. Who
+// gets no error calls opening.Done.
+func (b *Backend) enter(ctx context.Context, l *spi.Limits) error {
 	d := &b.descriptor
-	if n := cfg.Limits.MemoryBytes; n < d.MinMemoryBytes || n > d.MaxMemoryBytes {
-		return nil, fmt.Errorf("%s: %s of %d is not between %d and %d: %w",
+	if n := l.MemoryBytes; n < d.MinMemoryBytes || n > d.MaxMemoryBytes {
+		return fmt.Errorf("%s: %s of %d is not between %d and %d: %w",
 			d.Name, spi.LimitMemory, n, d.MinMemoryBytes, d.MaxMemoryBytes, spi.ErrUnsupported)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.closed {
-		b.mu.Unlock()
-		return nil, spi.ErrClosed
+		return spi.ErrClosed
 	}
 	b.opening.Add(1) // Close waits: it takes away what an instance is made from
-	b.mu.Unlock()
-	defer b.opening.Done()
+	return nil
+}
 
+// open lends an instance to a new isolate, in the state of from where that is
+// not nil.
+func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (spi.Isolate, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := b.enter(ctx, &cfg.Limits); err != nil {
+		return nil, err
+	}
+	defer b.opening.Done()
 	host := quickjs.NewHost(cfg)
-	inst, closeInstance, err := b.module.Instantiate(host, cfg.Limits.MemoryBytes)
+	inst, err := b.lend(host, cfg.Limits.MemoryBytes, from)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Name, err)
+		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
+	}
+	var parsed *quickjs.Parsed
+	if from != nil {
+		parsed = from.parsed
 	}
 	var iso *quickjs.Isolate
-	iso, err = quickjs.NewIsolate(b.image, inst, host, func() error {
+	iso, err = quickjs.NewIsolate(b.image, inst, host, parsed, func(worn bool) error {
 		b.mu.Lock()
 		delete(b.isolates, iso)
 		b.mu.Unlock()
-		return closeInstance()
+		return b.pool.give(inst, worn)
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", d.Name, err), closeInstance())
+		return nil, errors.Join(fmt.Errorf("%s: %w", b.descriptor.Name, err), inst.Close())
 	}
 	b.mu.Lock()
 	b.isolates[iso] = true
 	b.mu.Unlock()
 	return iso, nil
+}
+
+// lend takes an instance and brings it into a prepared state.
+func (b *Backend) lend(h *quickjs.Host, maxBytes int64, from *prepared) (Instance, error) {
+	inst, err := b.pool.take(h, maxBytes)
+	if err != nil || from == nil {
+		return inst, err
+	}
+	if size := from.delta.MemoryBytes(); size > int64(len(inst.Memory())) {
+		if err := inst.Grow(size); err != nil {
+			return nil, errors.Join(err, inst.Close())
+		}
+	}
+	if err := from.delta.Apply(inst.Memory()); err != nil {
+		return nil, errors.Join(err, inst.Close())
+	}
+	return inst, nil
 }
 
 // Close implements [spi.Backend].
@@ -103,5 +147,5 @@ func (b *Backend) Close() error {
 	for _, iso := range open {
 		iso.Close()
 	}
-	return b.module.Close()
+	return errors.Join(b.pool.close(), b.module.Close())
 }

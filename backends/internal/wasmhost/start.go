@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/loom-sandbox/sandboxd/backends/internal/codecache"
+	"github.com/loom-sandbox/sandboxd/backends/internal/pristine"
 	"github.com/loom-sandbox/sandboxd/backends/internal/quickjs"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
@@ -25,6 +27,8 @@ type Options struct {
 	// EngineImageSHA256 is the hash that the build must have, in hex, with or
 	// without "sha256:" before it. Required with EngineImage.
 	EngineImageSHA256 string
+	// Pool says how isolates are kept between evals.
+	Pool PoolOptions
 	// Logger gets warnings about the cache; nil drops them.
 	Logger *slog.Logger
 }
@@ -37,7 +41,7 @@ func Start(ctx context.Context, opts *Options, engine Engine) (*Backend, error) 
 	if err != nil {
 		return nil, err
 	}
-	image, module, err := opts.start(ctx, engine, source, sum)
+	b, err := opts.start(ctx, engine, source, sum)
 	name := opts.Descriptor.Name
 	var mismatch *quickjs.SourceMismatchError
 	var unusable *quickjs.BuildError
@@ -49,7 +53,7 @@ func Start(ctx context.Context, opts *Options, engine Engine) (*Backend, error) 
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return New(image, module, opts.Descriptor), nil
+	return b, nil
 }
 
 // source is the module to run and the hash that it must have.
@@ -67,14 +71,14 @@ func (o *Options) source() (source []byte, sum string, err error) {
 	return source, sum, nil
 }
 
-func (o *Options) start(ctx context.Context, engine Engine, source []byte, sum string) (*quickjs.Image, Module, error) {
+func (o *Options) start(ctx context.Context, engine Engine, source []byte, sum string) (*Backend, error) {
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s, err := openStore(ctx, o.CacheDir, o.Descriptor.Name, sum, log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer s.close()
 	build := func() (*quickjs.Image, error) { return quickjs.Build(ctx, source, sum, engine.Boot) }
@@ -82,21 +86,43 @@ func (o *Options) start(ctx context.Context, engine Engine, source []byte, sum s
 	found := image != nil
 	if !found {
 		if image, err = build(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		s.keep(image)
 	}
-	module, err := engine.Compile(ctx, image, s.code())
+	b, err := Assemble(ctx, engine, image, s.code(), o.Descriptor, o.Pool)
 	if err != nil && s != nil && ctx.Err() == nil {
 		// The engine met code or an image of its own that it cannot use.
 		s.discard(err)
 		if found {
 			if image, err = build(); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		s.keep(image)
-		module, err = engine.Compile(ctx, image, nil)
+		b, err = Assemble(ctx, engine, image, nil, o.Descriptor, o.Pool)
 	}
-	return image, module, err
+	return b, err
+}
+
+// Assemble compiles an image on an engine and makes a backend of it. code is as
+// for [Engine].
+func Assemble(ctx context.Context, engine Engine, image *quickjs.Image, code *codecache.Entry, d spi.Descriptor, p PoolOptions) (*Backend, error) {
+	var cold []pristine.Span
+	for _, span := range image.ColdMemory() {
+		cold = append(cold, pristine.Span{Start: span[0], End: span[1]})
+	}
+	memory, err := pristine.New(image.Memory, cold)
+	if err != nil {
+		return nil, err
+	}
+	module, err := engine.Compile(ctx, image, memory, code)
+	if err != nil {
+		return nil, errors.Join(err, memory.Close())
+	}
+	b, err := newBackend(image, memory, module, d, p)
+	if err != nil {
+		return nil, errors.Join(err, module.Close())
+	}
+	return b, nil
 }
