@@ -3,6 +3,7 @@ package pristine
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // Delta is how a memory differs from its image, in whole pages. It does not
@@ -16,34 +17,60 @@ type Delta struct {
 // run is a range of bytes of a memory.
 type run struct{ start, end int }
 
-// Diff returns how mem differs from the image. It may be longer than the image;
-// what it has beyond counts as zero in the image, and must be private memory. If
-// it is shorter, the result has all of mem.
+// Diff returns how mem differs from the image. It may be longer than the image:
+// what it has beyond counts as zero there, and must be private memory of no file.
+// A shorter one is kept as a whole. Nothing may write to mem meanwhile.
 func (im *Image) Diff(mem []byte) *Delta {
 	d := &Delta{length: int64(len(mem))}
-	zeroes := make([]byte, PageBytes)
+	within := min(len(mem), len(im.content))
+	for at := 0; at < within; at += PageBytes {
+		if end := min(at+PageBytes, within); len(mem) < len(im.content) || !bytes.Equal(mem[at:end], im.content[at:end]) {
+			d.add(at, end)
+		}
+	}
+	im.diffBeyond(d, mem, within)
+	d.runs = slices.Clip(d.runs)
 	total := 0
-	for at := 0; at < len(mem); at += PageBytes {
-		end := min(at+PageBytes, len(mem))
-		was := zeroes[:end-at]
-		if end <= len(im.content) {
-			was = im.content[at:end]
-		}
-		if bytes.Equal(mem[at:end], was) {
-			continue
-		}
-		total += end - at
-		if last := len(d.runs) - 1; last >= 0 && d.runs[last].end == at {
-			d.runs[last].end = end
-		} else {
-			d.runs = append(d.runs, run{at, end})
-		}
+	for _, r := range d.runs {
+		total += r.end - r.start
 	}
 	d.content = make([]byte, 0, total)
 	for _, r := range d.runs {
 		d.content = append(d.content, mem[r.start:r.end]...)
 	}
 	return d
+}
+
+// diffBeyond adds the pages from start on that are not zero. Those that the
+// kernel does not have yet are, and are not touched: a fault for each page of a
+// memory that grew and was not used would cost far more than to ask.
+func (im *Image) diffBeyond(d *Delta, mem []byte, start int) {
+	const atOnce = 512 // pages
+	var zeroes [PageBytes]byte
+	buffer := make(pageEntries, atOnce*entryBytes)
+	for ; start < len(mem); start += atOnce * PageBytes {
+		chunk := mem[start:min(start+atOnce*PageBytes, len(mem))]
+		pages := (len(chunk) + PageBytes - 1) / PageBytes
+		known := im.readEntries(buffer[:pages*entryBytes], chunk) == nil
+		for page := range pages {
+			if known && !isThere(buffer.at(page)) {
+				continue
+			}
+			at := page * PageBytes
+			end := min(at+PageBytes, len(chunk))
+			if !bytes.Equal(chunk[at:end], zeroes[:end-at]) {
+				d.add(start+at, start+end)
+			}
+		}
+	}
+}
+
+func (d *Delta) add(start, end int) {
+	if last := len(d.runs) - 1; last >= 0 && d.runs[last].end == start {
+		d.runs[last].end = end
+		return
+	}
+	d.runs = append(d.runs, run{start, end})
 }
 
 // Bytes is how much memory of the host the delta holds.

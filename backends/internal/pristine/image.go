@@ -1,12 +1,14 @@
 package pristine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // PageBytes is the unit in which memory is compared, copied and kept.
@@ -32,15 +34,17 @@ var (
 // [PageBytes].
 type Span struct{ Start, End int64 }
 
+func (s Span) pages() int { return int((s.End - s.Start) / PageBytes) }
+
 // Image is what a guest's memory holds at its start. It does not change and may
 // be used by any number of goroutines.
 type Image struct {
 	content   []byte
 	hot, cold []Span      // in order, disjoint, together the whole content
-	hotPages  int         // how many pages the hot spans have
 	file      *os.File    // a sealed file with the content; nil if there is none
 	pagemap   io.ReaderAt // what the kernel says of each page; nil if it does not
-	entries   sync.Pool   // of *[]byte, one entry of pagemap for each hot page
+	closed    atomic.Bool
+	entries   sync.Pool // of *[]byte, with an entry of pagemap for each hot page
 }
 
 // New makes an image of content, which it takes over: nobody may change it
@@ -62,8 +66,12 @@ func New(content []byte, cold []Span) (*Image, error) {
 	if err := im.divide(cold); err != nil {
 		return nil, err
 	}
+	pages := 0
+	for _, s := range im.hot {
+		pages += s.pages()
+	}
 	im.entries.New = func() any {
-		buffer := make([]byte, im.hotPages*entryBytes)
+		buffer := make([]byte, pages*entryBytes)
 		return &buffer
 	}
 	im.openFiles()
@@ -83,7 +91,7 @@ func (im *Image) divide(cold []Span) error {
 		}
 	}
 	cold = slices.Clone(cold)
-	slices.SortFunc(cold, func(a, b Span) int { return int(a.Start/PageBytes - b.Start/PageBytes) })
+	slices.SortFunc(cold, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
 	at := int64(0) // everything below is divided
 	for _, s := range cold {
 		s.Start = max(s.Start, at)
@@ -105,7 +113,6 @@ func (im *Image) divide(cold []Span) error {
 func (im *Image) addHot(start, end int64) {
 	if start < end {
 		im.hot = append(im.hot, Span{start, end})
-		im.hotPages += int((end - start) / PageBytes)
 	}
 }
 
@@ -115,7 +122,12 @@ func (im *Image) Content() []byte { return im.content }
 // Close gives back what the image holds of the system. Memories that are in use
 // stay valid and can be restored, though slower; new ones cannot be had. Closing
 // an image again does nothing.
-func (im *Image) Close() error { return im.closeFiles() }
+func (im *Image) Close() error {
+	if im.closed.Swap(true) {
+		return nil
+	}
+	return im.closeFiles()
+}
 
 // Check returns an error that wraps [ErrDiffers] and names the first page that
 // differs if mem is not what the image says, byte for byte, and [ErrLength] if

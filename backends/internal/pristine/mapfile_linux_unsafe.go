@@ -9,7 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile puts a private mapping of the file in the place of mem.
+// mapFile puts a private mapping of the file in the place of mem. Huge pages need
+// no thought: where the file has them, the kernel splits its mapping at the first
+// write, and pages of the mapping's own are small.
 //
 // Safe because mem is the beginning of a mapping that reserveSpace made and that
 // nobody has seen yet, and starts and ends at multiples of the kernel's pages: so

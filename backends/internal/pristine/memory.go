@@ -23,26 +23,37 @@ func (im *Image) Reserve(capBytes int64) (*Memory, error) {
 	if capBytes < int64(len(im.content)) || capBytes%wasmPageBytes != 0 || capBytes > math.MaxInt {
 		return nil, fmt.Errorf("%w: a cap of %d bytes, must be a multiple of %d, at least the %d of the image and addressable", ErrLength, capBytes, wasmPageBytes, len(im.content))
 	}
+	if im.closed.Load() {
+		return nil, ErrClosed
+	}
 	space, err := reserveSpace(int(capBytes))
 	if err != nil {
 		return nil, fmt.Errorf("pristine: reserve %d bytes: %w", capBytes, err)
 	}
 	m := &Memory{space: space, capBytes: capBytes}
-	if im.file != nil {
-		if err := mapFile(m.space[:len(im.content)], im.file); err != nil {
-			m.Free()
-			return nil, fmt.Errorf("pristine: map the image: %w", err)
-		}
-		m.size, m.way = int64(len(im.content)), Remap
-		return m, nil
-	}
-	mem := m.Resize(int64(len(im.content)))
-	if mem == nil {
+	if err := m.fill(im); err != nil {
 		m.Free()
-		return nil, fmt.Errorf("pristine: the system has no %d bytes", len(im.content))
+		return nil, fmt.Errorf("pristine: memory for an image of %d bytes: %w", len(im.content), err)
 	}
-	copy(mem, im.content)
 	return m, nil
+}
+
+// fill makes the beginning of the memory the image.
+func (m *Memory) fill(im *Image) error {
+	length := int64(len(im.content))
+	if im.file != nil {
+		if err := mapFile(m.space[:length], im.file); err != nil {
+			return err
+		}
+		m.size, m.way = length, Remap
+		return nil
+	}
+	if err := m.commit(length); err != nil {
+		return err
+	}
+	m.size = length
+	copy(m.space, im.content)
+	return nil
 }
 
 // Way says how the first bytes of this memory, as many as the image has, can be

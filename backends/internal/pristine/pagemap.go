@@ -24,11 +24,13 @@ func (e pageEntries) at(page int) uint64 {
 	return binary.NativeEndian.Uint64(e[page*entryBytes:])
 }
 
+// isThere reports whether the kernel has a page at all.
+func isThere(entry uint64) bool { return entry&(presentPage|swappedPage) != 0 }
+
 // isOwn reports whether a page of a private mapping of a file has been written to
-// since it was mapped or handed back: it is somewhere, and not the file's.
-func isOwn(entry uint64) bool {
-	return entry&(presentPage|swappedPage) != 0 && entry&filePage == 0
-}
+// since it was mapped or handed back: it is there, and not the file's. A page of
+// zeroes that memory of no file was only read from counts as well.
+func isOwn(entry uint64) bool { return isThere(entry) && entry&filePage == 0 }
 
 // own counts the pages that are the mapping's own.
 func (e pageEntries) own() int {

@@ -51,7 +51,10 @@ func (im *Image) tryRemap(mem []byte) bool {
 		return false
 	}
 	// What lies below the pages that mem has of its own must be the image too.
-	return giveBack(mem) == nil && im.Check(mem) == nil
+	if giveBack(mem) != nil || im.Check(mem) != nil {
+		return false
+	}
+	return giveBack(mem) == nil // what Check has touched
 }
 
 // Restore makes mem equal the image, whatever was written to it. The way must be
@@ -74,47 +77,43 @@ func (im *Image) Restore(mem []byte, way Way) error {
 // is mem's own. After an error nothing is known of mem's content, but it can be
 // restored by comparing.
 func (im *Image) remap(mem []byte) error {
-	if im.pagemap == nil {
-		return errNoPagemap
-	}
 	buffer := im.entries.Get().(*[]byte)
 	defer im.entries.Put(buffer)
-	entries := pageEntries(*buffer)
-	if err := im.readEntries(entries, mem); err != nil {
-		return err
+	own, rest := 0, pageEntries(*buffer)
+	for _, s := range im.hot {
+		entries := rest[:s.pages()*entryBytes]
+		if err := im.readEntries(entries, mem[s.Start:s.End]); err != nil {
+			return err
+		}
+		own += entries.own()
+		rest = rest[len(entries):]
 	}
 	for _, s := range im.cold {
 		if err := giveBack(mem[s.Start:s.End]); err != nil {
 			return err
 		}
 	}
-	if entries.own()*PageBytes > maxOwnBytes {
-		for _, s := range im.hot {
-			if err := giveBack(mem[s.Start:s.End]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	rest = pageEntries(*buffer)
 	for _, s := range im.hot {
-		pages := int((s.End - s.Start) / PageBytes)
-		entries[:pages*entryBytes].copyOwn(mem[s.Start:s.End], im.content[s.Start:s.End])
-		entries = entries[pages*entryBytes:]
+		entries, part := rest[:s.pages()*entryBytes], mem[s.Start:s.End]
+		if own*PageBytes <= maxOwnBytes {
+			entries.copyOwn(part, im.content[s.Start:s.End])
+		} else if err := giveBack(part); err != nil {
+			return err
+		}
+		rest = rest[len(entries):]
 	}
 	return nil
 }
 
-// readEntries reads what the kernel says of the pages of the hot spans.
+// readEntries reads what the kernel says of the pages of mem, which begins with
+// one.
 func (im *Image) readEntries(entries pageEntries, mem []byte) error {
-	base := int64(address(mem))
-	for _, s := range im.hot {
-		n := int((s.End - s.Start) / PageBytes * entryBytes)
-		if _, err := im.pagemap.ReadAt(entries[:n], (base+s.Start)/PageBytes*entryBytes); err != nil {
-			return err
-		}
-		entries = entries[n:]
+	if im.pagemap == nil {
+		return errNoPagemap
 	}
-	return nil
+	_, err := im.pagemap.ReadAt(entries, int64(address(mem)/PageBytes)*entryBytes)
+	return err
 }
 
 // copyChanged compares the pages of a span and copies those that differ.
@@ -128,4 +127,15 @@ func (im *Image) copyChanged(mem []byte, s Span) {
 
 func samePage(a, b []byte, at int) bool {
 	return bytes.Equal(a[at:at+PageBytes], b[at:at+PageBytes])
+}
+
+// String names the way.
+func (w Way) String() string {
+	switch w {
+	case Copy:
+		return "copy"
+	case Remap:
+		return "remap"
+	}
+	return "unknown"
 }

@@ -2,6 +2,7 @@ package pristine
 
 import (
 	"errors"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -26,20 +27,20 @@ func (im *Image) openFiles() {
 }
 
 func (im *Image) closeFiles() error {
-	var errs []error
-	for _, f := range []any{im.file, im.pagemap} {
-		if f, ok := f.(*os.File); ok && f != nil {
-			if err := f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-				errs = append(errs, err)
-			}
-		}
+	if im.file == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	err := im.file.Close()
+	if pagemap, ok := im.pagemap.(io.Closer); ok {
+		err = errors.Join(err, pagemap.Close())
+	}
+	return err
 }
 
 // sealedFile returns a file in memory that holds content and that nobody can
-// change, not even this process. Pages of zeroes are holes.
-func sealedFile(content []byte) (_ *os.File, err error) {
+// change, not even this process. It has no holes: filling one when a guest
+// touches it can fail, and ends the process.
+func sealedFile(content []byte) (*os.File, error) {
 	const name, flags = "pristine-image", unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
@@ -49,26 +50,13 @@ func sealedFile(content []byte) (_ *os.File, err error) {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), name)
-	defer func() {
-		if err != nil {
-			file.Close()
-		}
-	}()
-	if err := file.Truncate(int64(len(content))); err != nil {
-		return nil, err
+	_, err = file.WriteAt(content, 0)
+	if err == nil {
+		const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
 	}
-	zeroes := make([]byte, PageBytes)
-	for at := 0; at < len(content); at += PageBytes {
-		page := content[at : at+PageBytes]
-		if string(page) == string(zeroes) {
-			continue
-		}
-		if _, err := file.WriteAt(page, int64(at)); err != nil {
-			return nil, err
-		}
-	}
-	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+	if err != nil {
+		file.Close()
 		return nil, err
 	}
 	return file, nil
