@@ -97,10 +97,11 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (sp
 	}
 	var iso *quickjs.Isolate
 	iso, err = quickjs.NewIsolate(b.image, inst, host, parsed, func(worn bool) error {
-		b.mu.Lock()
+		err := b.pool.give(inst, worn)
+		b.mu.Lock() // only now: Close takes away what an instance is made from
 		delete(b.isolates, iso)
 		b.mu.Unlock()
-		return b.pool.give(inst, worn)
+		return err
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", b.descriptor.Name, err), inst.Close())
