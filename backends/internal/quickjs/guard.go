@@ -1,10 +1,6 @@
 package quickjs
 
-import (
-	"fmt"
-
-	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
-)
+import "github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
 
 // bulkChunk is the most that one bulk instruction may move before the guest is
 // asked for fuel again: about 0.1 ms.
@@ -17,10 +13,31 @@ const bulkShift = 6
 // guards are the indexes that the inserted code refers to.
 type guards struct {
 	fuel, depth, stackPointer, stackLow, growRefused uint32 // globals
-	finishing                                        uint32 // a global, of the driver
 	tick                                             uint32 // imported function
 	lowStack, bulkCopy, bulkFill, grow               uint32 // functions we add
 	softLimit, hardLimit                             int32  // addresses in the stack region
+}
+
+// newGuards adds the globals of the guards to a module whose global 0 is the
+// stack pointer.
+func newGuards(m *wasmbin.Module, tick uint32, softLimit, hardLimit int32) (*guards, error) {
+	g := &guards{stackPointer: 0, tick: tick, softLimit: softLimit, hardLimit: hardLimit}
+	for _, add := range []struct {
+		index *uint32
+		init  wasmbin.ConstExpr
+		t     wasmbin.ValType
+	}{
+		{&g.fuel, wasmbin.I64ConstExpr(0), wasmbin.I64},
+		{&g.depth, wasmbin.I32ConstExpr(0), wasmbin.I32},
+		{&g.stackLow, wasmbin.I32ConstExpr(0), wasmbin.I32},
+		{&g.growRefused, wasmbin.I32ConstExpr(0), wasmbin.I32},
+	} {
+		var err error
+		if *add.index, err = m.AddGlobal(wasmbin.Global{Type: add.t, Mutable: true, Init: add.init}); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 // addFunctions defines the guards' own functions. They come before instrument,
@@ -100,87 +117,15 @@ func add(a *wasmbin.Assembler, local uint32, v int32) {
 	a.LocalGet(local).I32Const(v).Op(wasmbin.OpI32Add).LocalSet(local)
 }
 
-// burn is the fuel guard: one unit, and a tick when there is none left.
-func (g *guards) burn(a *wasmbin.Assembler) {
-	a.GlobalGet(g.fuel).I64Const(1).Op(wasmbin.OpI64Sub).GlobalSet(g.fuel)
-	a.GlobalGet(g.fuel).I64Const(0).Op(wasmbin.OpI64LtS)
-	a.If(wasmbin.BlockEmpty).Call(g.tick).End()
-}
-
 // below asks whether the stack pointer is below a limit. Signed: the region is
 // far below 2 GiB, and a pointer that wrapped around below zero is negative.
 func (g *guards) below(a *wasmbin.Assembler, limit int32) {
 	a.GlobalGet(g.stackPointer).I32Const(limit).Op(wasmbin.OpI32LtS)
 }
 
-// instrument puts the guards into every body: fuel at each function entry and
-// loop head, depth around the body of each function that calls another, a check
-// of the stack pointer wherever it is set.
-func (g *guards) instrument(m *wasmbin.Module) error {
-	var r wasmbin.Reader
-	var ins wasmbin.Instr
-	return m.RewriteBodies(func(function uint32, code *wasmbin.Code, out *wasmbin.Assembler) error {
-		t, err := m.FunctionType(function)
-		if err != nil {
-			return err
-		}
-		own := function == g.bulkCopy || function == g.bulkFill || function == g.grow
-		counted := function != g.lowStack && g.calls(&r, code.Body)
-		g.burn(out)
-		if counted {
-			out.GlobalGet(g.depth).I32Const(1).Op(wasmbin.OpI32Add).GlobalSet(g.depth)
-			out.GlobalGet(g.depth).I32Const(MaxCallDepth).Op(wasmbin.OpI32GtS)
-			out.If(wasmbin.BlockEmpty).Op(wasmbin.OpUnreachable).End()
-			out.Block(bodyType(m, t))
-		}
-		for r.Reset(code.Body); r.Next(&ins); {
-			switch {
-			case r.Depth() == 0: // the function's own end
-				if counted {
-					out.End()
-					out.GlobalGet(g.depth).I32Const(1).Op(wasmbin.OpI32Sub).GlobalSet(g.depth)
-				}
-				out.End()
-			case ins.Op == wasmbin.OpReturn && counted:
-				out.Br(uint32(r.Depth() - 1)) // to our block, which is what the function's label meant
-			case ins.Op == wasmbin.OpLoop:
-				out.Raw(ins.Raw)
-				g.burn(out)
-			case ins.Op == wasmbin.OpGlobalSet && ins.Index() == g.stackPointer:
-				out.Raw(ins.Raw)
-				g.below(out, g.softLimit)
-				out.If(wasmbin.BlockEmpty).Call(g.lowStack).End()
-			case ins.Op == wasmbin.OpMemoryCopy && !own:
-				out.Call(g.bulkCopy)
-			case ins.Op == wasmbin.OpMemoryFill && !own:
-				out.Call(g.bulkFill)
-			case ins.Op == wasmbin.OpMemoryGrow && !own:
-				out.Call(g.grow)
-			case ins.Op == wasmbin.OpGlobalSet && g.isGuard(ins.Index()) && !own && function != g.lowStack:
-				return fmt.Errorf("sets guard global %d", ins.Index())
-			default:
-				out.Raw(ins.Raw)
-			}
-		}
-		return r.Err()
-	})
-}
-
 // isGuard reports whether a global is one that only guards may write.
 func (g *guards) isGuard(global uint32) bool {
 	return global == g.fuel || global == g.depth || global == g.stackLow || global == g.growRefused
-}
-
-// calls reports whether a body can call another function: only those can be
-// part of a recursion.
-func (g *guards) calls(r *wasmbin.Reader, body []byte) bool {
-	var ins wasmbin.Instr
-	for r.Reset(body); r.Next(&ins); {
-		if ins.Op == wasmbin.OpCall || ins.Op == wasmbin.OpCallIndirect {
-			return true
-		}
-	}
-	return false
 }
 
 // bodyType is the type of a block that leaves what the function returns.

@@ -14,7 +14,7 @@ import (
 
 // FormatVersion counts changes of what an image is: guards, layout, prelude
 // interface. It goes into caches and continuations.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // Image is a booted guest, ready to be instantiated. What it holds is immutable.
 type Image struct {

@@ -103,40 +103,6 @@ func TestTheRewrittenModuleExportsOnlyWhatTheDriverUses(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestEachBodyIsGuarded(t *testing.T) {
-	t.Parallel()
-	source, _ := DefaultSource()
-	plain, _, err := rewrite(source, false)
-	require.NoError(t, err)
-	guarded, _, err := rewrite(source, true)
-	require.NoError(t, err)
-	tick := uint32(slices.IndexFunc(guarded.Imports, func(im wasmbin.Import) bool { return im.Name == "tick" }))
-	count := func(m *wasmbin.Module, i int, match func(*wasmbin.Instr) bool) (n int) {
-		var ins wasmbin.Instr
-		r := wasmbin.NewReader(m.Codes[i].Body)
-		for r.Next(&ins) {
-			if match(&ins) {
-				n++
-			}
-		}
-		return n
-	}
-	loops := func(ins *wasmbin.Instr) bool { return ins.Op == wasmbin.OpLoop }
-	ticks := func(ins *wasmbin.Instr) bool { return ins.Op == wasmbin.OpCall && ins.Index() == tick }
-	bulk := func(ins *wasmbin.Instr) bool {
-		return ins.Op == wasmbin.OpMemoryCopy || ins.Op == wasmbin.OpMemoryFill || ins.Op == wasmbin.OpMemoryGrow
-	}
-	total, loopsTotal, bulkLeft := 0, 0, 0
-	for i := range guarded.Codes {
-		n := count(plain, i, loops)
-		require.Equal(t, n+1, count(guarded, i, ticks), "function %d: a tick at its entry and at each loop head", i)
-		total, loopsTotal, bulkLeft = total+1, loopsTotal+n, bulkLeft+count(guarded, i, bulk)
-	}
-	assert.Greater(t, total, 1600)
-	assert.Greater(t, loopsTotal, 1700)
-	assert.Equal(t, 6, bulkLeft, "only the guards' own: three copies, two fills, one grow")
-}
-
 func TestAStoredImageIsReadBack(t *testing.T) {
 	t.Parallel()
 	source, hash := DefaultSource()

@@ -72,21 +72,9 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	g := guards{
-		stackPointer: 0, tick: imported[0],
-		softLimit: int32(l.StackLow + stackSoft), hardLimit: int32(l.StackLow + stackHard),
-	}
-	for _, add := range []struct {
-		index *uint32
-		t     wasmbin.ValType
-	}{{&g.fuel, wasmbin.I64}, {&g.depth, wasmbin.I32}, {&g.stackLow, wasmbin.I32}, {&g.growRefused, wasmbin.I32}, {&g.finishing, wasmbin.I32}} {
-		init := wasmbin.I32ConstExpr(0)
-		if add.t == wasmbin.I64 {
-			init = wasmbin.I64ConstExpr(0)
-		}
-		if *add.index, err = m.AddGlobal(wasmbin.Global{Type: add.t, Mutable: true, Init: init}); err != nil {
-			return nil, nil, err
-		}
+	g, err := newGuards(m, imported[0], int32(l.StackLow+stackSoft), int32(l.StackLow+stackHard))
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := shorten(m); err != nil {
 		return nil, nil, err
@@ -102,13 +90,17 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	if l.Constants, err = addConstants(m); err != nil {
 		return nil, nil, err
 	}
-	invoke := addInvoke(m, addDriver(m, l.Constants, g.finishing))
+	finishing, err := m.AddGlobal(wasmbin.Global{Type: wasmbin.I32, Mutable: true, Init: wasmbin.I32ConstExpr(0)})
+	if err != nil {
+		return nil, nil, err
+	}
+	invoke := addInvoke(m, addDriver(m, l.Constants, finishing))
 	if guarded {
 		if err := g.instrument(m); err != nil {
 			return nil, nil, err
 		}
 	}
-	return m, l, exportOnly(m, &g, invoke)
+	return m, l, exportOnly(m, g, finishing, invoke)
 }
 
 // shorten gives every call_indirect the one-byte form of table 0. Linkers leave
@@ -260,7 +252,7 @@ func addInvoke(m *wasmbin.Module, run uint32) uint32 {
 
 // exportOnly leaves what the host uses: nothing else of the engine can be called
 // by mistake.
-func exportOnly(m *wasmbin.Module, g *guards, invoke uint32) error {
+func exportOnly(m *wasmbin.Module, g *guards, finishing, invoke uint32) error {
 	memory := slices.IndexFunc(m.Exports, func(e wasmbin.Export) bool { return e.Name == MemoryExport && e.Kind == wasmbin.ExternMemory })
 	if memory < 0 {
 		return fmt.Errorf("does not export its memory as %q", MemoryExport)
@@ -271,7 +263,7 @@ func exportOnly(m *wasmbin.Module, g *guards, invoke uint32) error {
 	}
 	indexes := [GlobalCount]uint32{
 		GlobalFuel: g.fuel, GlobalDepth: g.depth, GlobalStackPointer: g.stackPointer,
-		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused, GlobalFinishing: g.finishing,
+		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused, GlobalFinishing: finishing,
 	}
 	for i, name := range Globals() {
 		if err := m.AddExport(name, wasmbin.ExternGlobal, indexes[i]); err != nil {

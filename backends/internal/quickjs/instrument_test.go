@@ -1,0 +1,231 @@
+package quickjs
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
+)
+
+// guardedImage is the real module with guards, and what the guards look like in
+// it, put together here from the exports and not by the code under test.
+type guardedImage struct {
+	*wasmbin.Module
+	spend, count, uncount []byte
+	table                 map[uint32]bool
+}
+
+func readGuarded(t *testing.T) *guardedImage {
+	t.Helper()
+	source, _ := DefaultSource()
+	m, _, err := rewrite(source, true)
+	require.NoError(t, err)
+	global := func(g Global) uint32 {
+		i := slices.IndexFunc(m.Exports, func(e wasmbin.Export) bool { return e.Name == Globals()[g] })
+		require.GreaterOrEqual(t, i, 0)
+		return m.Exports[i].Index
+	}
+	fuel, depth := global(GlobalFuel), global(GlobalDepth)
+	g := &guardedImage{Module: m, table: map[uint32]bool{}}
+	var a wasmbin.Assembler
+	a.GlobalGet(fuel).I64Const(1).Op(wasmbin.OpI64Sub).GlobalSet(fuel).GlobalGet(fuel).I64Const(0).Op(wasmbin.OpI64LtS)
+	g.spend = clone(&a)
+	a.Reset()
+	a.GlobalGet(depth).I32Const(1).Op(wasmbin.OpI32Add).GlobalSet(depth)
+	g.count = clone(&a)
+	a.Reset()
+	a.GlobalGet(depth).I32Const(-1).Op(wasmbin.OpI32Add).GlobalSet(depth)
+	g.uncount = clone(&a)
+	for _, e := range m.Elements {
+		for _, f := range e.Functions {
+			g.table[f] = true
+		}
+	}
+	return g
+}
+
+func (g *guardedImage) body(function uint32) []byte {
+	return g.Codes[int(function)-len(g.Imports)].Body
+}
+
+// asks reports whether a function's entry asks for fuel, with the branch that
+// gets it where there is none.
+func (g *guardedImage) asks(function uint32) bool {
+	var ins wasmbin.Instr
+	r := wasmbin.NewReader(g.body(function))
+	r.Next(&ins)
+	if ins.Op != wasmbin.OpLoop {
+		return false
+	}
+	r.Next(&ins)
+	return ins.Op == wasmbin.OpBlock && g.asksAt(g.body(function)[ins.Offset+len(ins.Raw):], 0)
+}
+
+func (g *guardedImage) asksAt(code []byte, label byte) bool {
+	return bytes.HasPrefix(code, slices.Concat(g.spend, []byte{byte(wasmbin.OpBrIf), label}))
+}
+
+// acyclic takes away functions that call nothing that is left, until none is
+// left or each calls another.
+func acyclic(calls map[uint32]map[uint32]bool) (left int) {
+	for again := true; again; {
+		again = false
+		for f, callees := range calls {
+			for c := range callees {
+				if _, ok := calls[c]; !ok {
+					delete(callees, c)
+				}
+			}
+			if len(callees) == 0 {
+				delete(calls, f)
+				again = true
+			}
+		}
+	}
+	return len(calls)
+}
+
+func TestEachLoopAndEachCycleOfCallsAsksForFuel(t *testing.T) {
+	t.Parallel()
+	g := readGuarded(t)
+	quiet := map[uint32]map[uint32]bool{} // functions that do not ask, and what they call
+	loops, heads, asking := 0, 0, 0
+	for i := range g.Codes {
+		f := uint32(len(g.Imports) + i)
+		body := g.body(f)
+		callees := map[uint32]bool{}
+		var ins wasmbin.Instr
+		r := wasmbin.NewReader(body)
+		for r.Next(&ins) {
+			switch ins.Op {
+			case wasmbin.OpLoop:
+				loops++
+				if g.asksAt(body[ins.Offset+len(ins.Raw):], 1) {
+					heads++
+				}
+			case wasmbin.OpCall:
+				callees[ins.Index()] = true
+			case wasmbin.OpCallIndirect: // anything, whatever the type
+				for c := range g.table {
+					callees[c] = true
+				}
+			}
+		}
+		require.NoError(t, r.Err())
+		if g.asks(f) {
+			asking++
+		} else {
+			quiet[f] = callees
+		}
+	}
+	// Two loops belong to each loop of the source, one of which turns only after
+	// a tick, as does the one of an entry.
+	assert.Equal(t, loops, 2*heads+asking)
+	assert.Greater(t, heads, 1700)
+	assert.Greater(t, len(quiet), 700, "the guards are cheap because these have none")
+	assert.Zero(t, acyclic(quiet), "functions in cycles that do not ask")
+}
+
+func TestEachCycleOfCallsIsCounted(t *testing.T) {
+	t.Parallel()
+	g := readGuarded(t)
+	uncounted := map[uint32]map[uint32]bool{}
+	counting := 0
+	for i := range g.Codes {
+		f := uint32(len(g.Imports) + i)
+		body := g.body(f)
+		if g.asks(f) && bytes.Contains(body[:min(40, len(body))], g.count) {
+			counting++
+			require.True(t, bytes.Contains(body, g.uncount))
+			continue
+		}
+		callees := map[uint32]bool{}
+		var ins wasmbin.Instr
+		r := wasmbin.NewReader(body)
+		for r.Next(&ins) {
+			if ins.Op != wasmbin.OpCall && ins.Op != wasmbin.OpCallIndirect {
+				continue
+			}
+			if bytes.HasSuffix(body[:ins.Offset], g.count) {
+				require.True(t, bytes.HasPrefix(body[ins.Offset+len(ins.Raw):], g.uncount))
+				continue
+			}
+			if ins.Op == wasmbin.OpCall {
+				callees[ins.Index()] = true
+			} else {
+				for c := range g.table {
+					callees[c] = true
+				}
+			}
+		}
+		uncounted[f] = callees
+	}
+	assert.Greater(t, counting, 300)
+	assert.Zero(t, acyclic(uncounted), "functions in cycles that nothing counts")
+}
+
+func TestOnlyTheGuardsOwnFunctionsMoveInBulk(t *testing.T) {
+	t.Parallel()
+	g := readGuarded(t)
+	n := 0
+	for i := range g.Codes {
+		var ins wasmbin.Instr
+		for r := wasmbin.NewReader(g.Codes[i].Body); r.Next(&ins); {
+			if ins.Op == wasmbin.OpMemoryCopy || ins.Op == wasmbin.OpMemoryFill || ins.Op == wasmbin.OpMemoryGrow {
+				n++
+			}
+		}
+	}
+	assert.Equal(t, 6, n, "three copies, two fills, one grow")
+}
+
+func TestWhoLowersTheStackPointerUncheckedCallsLittle(t *testing.T) {
+	t.Parallel()
+	g := readGuarded(t)
+	// lowest is how far a function may lower the pointer with all that it calls.
+	var lowest func(f uint32, path []uint32) int
+	lowest = func(f uint32, path []uint32) int {
+		if int(f) < len(g.Imports) {
+			return 0
+		}
+		require.NotContains(t, path, f, "recursion")
+		path = append(path, f)
+		own, below := 0, 0
+		var ins wasmbin.Instr
+		var last [2]wasmbin.Instr
+		for r := wasmbin.NewReader(g.body(f)); r.Next(&ins); {
+			switch {
+			case ins.Op == wasmbin.OpI32Sub && last[0].Op == wasmbin.OpGlobalGet && last[0].Index() == 0:
+				require.Equal(t, wasmbin.OpI32Const, last[1].Op, "function %d lowers the pointer by what nobody knows", f)
+				own += int(last[1].I32())
+			case ins.Op == wasmbin.OpCall:
+				below = max(below, lowest(ins.Index(), path))
+			}
+			require.NotEqual(t, wasmbin.OpCallIndirect, ins.Op)
+			last[0], last[1] = last[1], ins
+		}
+		return own + below
+	}
+	unchecked := 0
+	for i := range g.Codes {
+		var ins wasmbin.Instr
+		body := g.Codes[i].Body
+		var before wasmbin.Instr
+		for r := wasmbin.NewReader(body); r.Next(&ins); before = ins {
+			if ins.Op != wasmbin.OpGlobalSet || ins.Index() != 0 || before.Op != wasmbin.OpLocalTee {
+				continue
+			}
+			next := body[ins.Offset+len(ins.Raw):]
+			if next[0] == byte(wasmbin.OpGlobalGet) && next[1] == 0 && next[2] == byte(wasmbin.OpI32Const) {
+				continue // compared with the soft limit
+			}
+			unchecked++
+			assert.LessOrEqual(t, lowest(uint32(len(g.Imports)+i), nil), stackHard/2, "function %d", i)
+		}
+	}
+	assert.Greater(t, unchecked, 20)
+}
