@@ -13,6 +13,10 @@ func (g *guards) instrument(m *wasmbin.Module) error {
 	if err != nil {
 		return err
 	}
+	return g.instrumentWith(m, d)
+}
+
+func (g *guards) instrumentWith(m *wasmbin.Module, d []duty) error {
 	w := bodyGuard{guards: g, module: m, duties: d}
 	return m.RewriteBodies(w.rewrite)
 }

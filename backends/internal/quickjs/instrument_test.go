@@ -2,6 +2,7 @@ package quickjs
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"testing"
 
@@ -130,41 +131,72 @@ func TestEachLoopAndEachCycleOfCallsAsksForFuel(t *testing.T) {
 	assert.Zero(t, acyclic(quiet), "functions in cycles that do not ask")
 }
 
-func TestEachCycleOfCallsIsCounted(t *testing.T) {
+func TestAFrameIsUncountedOnlyWhereNoRecursionCanFollow(t *testing.T) {
 	t.Parallel()
 	g := readGuarded(t)
-	uncounted := map[uint32]map[uint32]bool{}
-	counting := 0
+	counts := map[uint32]bool{}               // by the entry
+	calls := map[uint32][]uint32{}            // of all functions
+	uncounted := map[uint32]map[uint32]bool{} // calls of which neither end counts
+	callers := map[uint32][]uint32{}          // the other way round
 	for i := range g.Codes {
 		f := uint32(len(g.Imports) + i)
 		body := g.body(f)
-		if g.asks(f) && bytes.Contains(body[:min(40, len(body))], g.count) {
-			counting++
-			require.True(t, bytes.Contains(body, g.uncount))
-			continue
-		}
-		callees := map[uint32]bool{}
+		counts[f] = g.asks(f) && bytes.Contains(body[:min(40, len(body))], g.count)
+		quiet := map[uint32]bool{}
 		var ins wasmbin.Instr
-		r := wasmbin.NewReader(body)
-		for r.Next(&ins) {
-			if ins.Op != wasmbin.OpCall && ins.Op != wasmbin.OpCallIndirect {
+		for r := wasmbin.NewReader(body); r.Next(&ins); {
+			var to []uint32
+			switch ins.Op {
+			case wasmbin.OpCall:
+				to = []uint32{ins.Index()}
+			case wasmbin.OpCallIndirect: // anything, whatever the type
+				to = slices.Collect(maps.Keys(g.table))
+			default:
 				continue
 			}
+			calls[f] = append(calls[f], to...)
 			if bytes.HasSuffix(body[:ins.Offset], g.count) {
+				require.False(t, counts[f], "function %d counts its frame twice", f)
 				require.True(t, bytes.HasPrefix(body[ins.Offset+len(ins.Raw):], g.uncount))
-				continue
-			}
-			if ins.Op == wasmbin.OpCall {
-				callees[ins.Index()] = true
-			} else {
-				for c := range g.table {
-					callees[c] = true
+			} else if !counts[f] {
+				for _, c := range to {
+					quiet[c] = true
 				}
 			}
 		}
-		uncounted[f] = callees
+		if counts[f] {
+			require.True(t, bytes.Contains(body, g.uncount))
+		} else {
+			uncounted[f] = quiet
+		}
+		for _, c := range calls[f] {
+			callers[c] = append(callers[c], f)
+		}
+	}
+	// What leads to a function that counts.
+	leads := map[uint32]bool{}
+	var walk func(f uint32)
+	walk = func(f uint32) {
+		if !leads[f] {
+			leads[f] = true
+			for _, c := range callers[f] {
+				walk(c)
+			}
+		}
+	}
+	counting := 0
+	for f, yes := range counts {
+		if yes {
+			counting++
+			walk(f)
+		}
 	}
 	assert.Greater(t, counting, 300)
+	for f, quiet := range uncounted {
+		for c := range quiet {
+			assert.False(t, leads[c], "function %d calls %d, uncounted", f, c)
+		}
+	}
 	assert.Zero(t, acyclic(uncounted), "functions in cycles that nothing counts")
 }
 
