@@ -83,7 +83,7 @@ func rows() []Row {
 			Package: "backends/qjs", Own: []string{"spi"}, Modules: []string{qjs, wazero},
 			TestOwn: []string{"sandbox", "taint", "spi/conformance", "spi/spitest"},
 		},
-		{Package: "backends/internal/quickjs", Own: []string{"spi", "backends/internal/wasmbin"}, Modules: []string{jsonV2, reactor}, TestModules: []string{wazero}},
+		{Package: "backends/internal/quickjs", Own: []string{"spi", "backends/internal/wasmbin"}, Modules: []string{jsonV2, reactor}},
 		{Package: "backends/internal/wasmbin", TestModules: []string{reactor, wazero}},
 		{Package: "backends/internal/codecache", Modules: []string{internals, xsys}},
 		{Package: "backends/internal/pristine", Modules: []string{xsys}},

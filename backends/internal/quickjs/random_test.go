@@ -1,14 +1,10 @@
 package quickjs
 
 import (
-	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
 )
@@ -233,98 +229,61 @@ func countPlainly(t *testing.T, m *wasmbin.Module, d []duty) {
 	}))
 }
 
+// randomResult is what one call of a program came to.
 type randomResult struct {
-	value, asked, fuel uint64
-	steps              uint64
+	value, steps uint64
+	fuel, depth  uint64
 }
 
-// runRandom calls each function of a program.
-func runRandom(t *testing.T, rt wazero.Runtime, m *wasmbin.Module, fuel uint32) []randomResult {
+// runRandom calls a function of a program. Without guards the fuel is what
+// [countPlainly] counted.
+func runRandom(t *testing.T, m *wasmbin.Module, g *guards, f uint32) randomResult {
 	t.Helper()
-	for i := range uint32(randomFunctions) {
-		require.NoError(t, m.AddExport(fmt.Sprint(i), wasmbin.ExternFunction, uint32(len(m.Imports))+i))
+	// Fuel comes in tiny slices of changing size, as [Host] hands it out.
+	var slice, granted int64 = 3, 3
+	var e *evaluator
+	burnt := func() int64 { return granted - int64(e.globals[g.fuel]) }
+	e = newEvaluator(m, func() {
+		require.Negative(t, int64(e.globals[g.fuel]))
+		slice = (slice*5 + 1) % 7
+		granted = burnt() + slice
+		e.globals[g.fuel] = uint64(slice)
+	})
+	e.globals[gSteps] = 200
+	if g != nil {
+		e.globals[g.fuel] = uint64(granted)
 	}
-	for i := range m.Globals {
-		require.NoError(t, m.AddExport(fmt.Sprint("g", i), wasmbin.ExternGlobal, uint32(i)))
-	}
-	mod, err := rt.InstantiateWithConfig(t.Context(), m.Encode(), wazero.NewModuleConfig().WithName(""))
+	got, err := e.call(f, []uint64{5, 77})
 	require.NoError(t, err)
-	defer mod.Close(t.Context())
-	global := func(i uint32) api.MutableGlobal { return mod.ExportedGlobal(fmt.Sprint("g", i)).(api.MutableGlobal) }
-	var results []randomResult
-	for i := range randomFunctions {
-		global(gSteps).Set(200)
-		global(gAsked).Set(0)
-		burnt := &burnt{slice: 3, granted: 3}
-		if fuel > 0 {
-			global(fuel).Set(3)
-			burnt.fuel = global(fuel)
-		}
-		got, err := mod.ExportedFunction(fmt.Sprint(i)).Call(context.WithValue(t.Context(), burntKey{}, burnt), 5, 77)
-		require.NoError(t, err)
-		result := randomResult{value: got[0], asked: global(gAsked).Get(), steps: global(gSteps).Get()}
-		if fuel > 0 {
-			result.fuel = uint64(burnt.total())
-			require.Zero(t, global(fuel+1).Get(), "the depth is back to zero")
-		}
-		results = append(results, result)
+	require.Len(t, got, 1)
+	result := randomResult{value: got[0], steps: e.globals[gSteps], fuel: e.globals[gAsked]}
+	if g != nil {
+		result.fuel, result.depth = uint64(burnt()), e.globals[g.depth]
 	}
-	return results
-}
-
-type burntKey struct{}
-
-// burnt accounts for fuel as [Host] does, in tiny slices of changing size.
-type burnt struct {
-	fuel           api.MutableGlobal
-	slice, granted int64
-	ticks          int
-}
-
-func (b *burnt) total() int64 { return b.granted - int64(b.fuel.Get()) }
-
-func (b *burnt) tick() {
-	b.ticks++
-	b.slice = (b.slice*5 + 1) % 7
-	total := b.total()
-	b.granted = total + b.slice
-	b.fuel.Set(uint64(b.slice))
+	return result
 }
 
 func TestRandomProgramsComputeTheSameWithGuardsAndBurnWhatTheyShould(t *testing.T) {
 	t.Parallel()
-	for name, config := range map[string]wazero.RuntimeConfig{
-		"interpreted": wazero.NewRuntimeConfigInterpreter(), "compiled": wazero.NewRuntimeConfig(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rt := wazero.NewRuntimeWithConfig(t.Context(), config)
-			t.Cleanup(func() { require.NoError(t, rt.Close(context.Background())) })
-			host := rt.NewHostModuleBuilder(hostModule)
-			host.NewFunctionBuilder().WithFunc(func(ctx context.Context) { ctx.Value(burntKey{}).(*burnt).tick() }).Export("tick")
-			_, err := host.Instantiate(t.Context())
-			require.NoError(t, err)
-			asked := uint64(0)
-			for seed := range uint64(300) {
-				plain, guarded := newRandomProgram(seed), newRandomProgram(seed)
-				// A limit that some of these small functions exceed.
-				limit := 60 + int(seed%5)*100
-				never := func(uint32) bool { return false }
-				d, err := duties(plain, 0, limit, never)
-				require.NoError(t, err)
-				countPlainly(t, plain, d)
-				g, err := newGuards(guarded, 0, 0, 0)
-				require.NoError(t, err)
-				g.addFunctions(guarded)
-				require.NoError(t, g.instrumentWith(guarded, append(d, make([]duty, len(guarded.Codes)-len(d))...)))
-				want, got := runRandom(t, rt, plain, 0), runRandom(t, rt, guarded, g.fuel)
-				for i := range want {
-					asked += want[i].asked
-					want[i].fuel, want[i].asked = want[i].asked, 0
-				}
-				require.Equal(t, want, got, "seed %d", seed)
-			}
-			require.Greater(t, asked, uint64(20_000))
-		})
+	fuel := uint64(0)
+	for seed := range uint64(1000) {
+		plain, guarded := newRandomProgram(seed), newRandomProgram(seed)
+		limit := 60 + int(seed%5)*100 // which some of these functions exceed
+		d, err := duties(plain, 0, limit, func(uint32) bool { return false })
+		require.NoError(t, err)
+		countPlainly(t, plain, d)
+		g, err := newGuards(guarded, 0, 0, 0)
+		require.NoError(t, err)
+		g.addFunctions(guarded)
+		own := make([]duty, len(guarded.Codes)-len(d))
+		require.NoError(t, g.instrumentWith(guarded, append(d, own...)))
+		guarded, err = wasmbin.Decode(guarded.Encode())
+		require.NoError(t, err)
+		for f := range uint32(randomFunctions) {
+			want := runRandom(t, plain, nil, 1+f)
+			require.Equal(t, want, runRandom(t, guarded, g, 1+f), "seed %d, function %d", seed, f)
+			fuel += want.fuel
+		}
 	}
+	require.Greater(t, fuel, uint64(50_000))
 }
