@@ -2,6 +2,7 @@ package pristine_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,25 @@ import (
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/pristine"
 )
+
+// TestLinuxRemaps keeps a defect of Remap from hiding behind Copy, which takes
+// over wherever a trial fails.
+func TestLinuxRemaps(t *testing.T) {
+	t.Parallel()
+	pagemap, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		t.Skipf("this system does not say which pages were written to: %v", err)
+	}
+	require.NoError(t, pagemap.Close())
+	if os.Getpagesize() != pristine.PageBytes {
+		t.Skipf("this system has pages of %d bytes", os.Getpagesize())
+	}
+	memfd(t, nil)
+	im := newImage(t, 1<<20, nil)
+	m := reserve(t, im, 1<<20)
+	assert.Equal(t, pristine.Remap, m.Way())
+	assert.Equal(t, pristine.Remap, im.WayOf(m.Resize(1<<20)))
+}
 
 // TestMemoryThatAnEngineMappedIsRestoredInTheWayThatWorks has memory as engines
 // make it, and such as only looks like it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestARestoredMemoryHoldsLittleOfItsOwn(t *testing.T) {
@@ -45,6 +46,20 @@ func TestARestoredMemoryHoldsLittleOfItsOwn(t *testing.T) {
 		require.NoError(t, im.Check(mem))
 		assert.Equal(t, own, ownPages(t, im, mem), "reading makes no page its own")
 	}
+}
+
+func TestNobodyCanChangeTheFileOfAnImage(t *testing.T) {
+	t.Parallel()
+	im, mem := remapped(t)
+	_, err := im.file.WriteAt([]byte{1}, 0)
+	assert.ErrorIs(t, err, os.ErrPermission)
+	assert.ErrorIs(t, im.file.Truncate(4096), os.ErrPermission)
+	assert.ErrorIs(t, im.file.Truncate(2<<20), os.ErrPermission)
+	_, err = unix.FcntlInt(im.file.Fd(), unix.F_ADD_SEALS, 0)
+	assert.ErrorIs(t, err, unix.EPERM)
+	_, err = unix.Mmap(int(im.file.Fd()), 0, len(mem), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	assert.ErrorIs(t, err, unix.EPERM)
+	require.NoError(t, im.Check(mem))
 }
 
 // ownPages counts with a buffer of its own what the kernel says of all of mem.
