@@ -99,6 +99,7 @@ var errTrap = errors.New("wasmtime: guest trapped")
 func (i *instance) Call(stack []uint64) error {
 	how := i.invoke.call(i.store, stack, needStackBytes)
 	if how == endCramped {
+		i.host.Moved()
 		how = onAnotherThread(func() ending { return i.invoke.call(i.store, stack, needStackBytes) })
 	}
 	if p := i.panicked; p != nil { // on its way through the guest

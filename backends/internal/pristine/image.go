@@ -44,7 +44,9 @@ type Image struct {
 	file      *os.File    // a sealed file with the content; nil if there is none
 	pagemap   io.ReaderAt // what the kernel says of each page; nil if it does not
 	closed    atomic.Bool
-	entries   sync.Pool // of *[]byte, with an entry of pagemap for each hot page
+	// countsFaults: the kernel's count of a thread's page faults can be relied on.
+	countsFaults bool
+	entries      sync.Pool // of *[]byte, with an entry of pagemap for each hot page
 }
 
 // New makes an image of content, which it takes over: nobody may change it
@@ -79,6 +81,7 @@ func New(content []byte, cold []Span) (*Image, error) {
 		im.closeFiles()
 		im.file, im.pagemap = nil, nil
 	}
+	im.countsFaults = im.file != nil && im.faultsAreCounted()
 	return im, nil
 }
 

@@ -47,7 +47,7 @@ func (im *Image) tryRemap(mem []byte) bool {
 			mem[s.End-1] ^= 0xff
 		}
 	}
-	if im.remap(mem) != nil || im.Check(mem) != nil {
+	if im.remap(mem, nil) != nil || im.Check(mem) != nil {
 		return false
 	}
 	// What lies below the pages that mem has of its own must be the image too.
@@ -66,7 +66,7 @@ func (im *Image) Restore(mem []byte, way Way) error {
 	if err := im.checkLength(mem); err != nil {
 		return err
 	}
-	if way == Remap && im.remap(mem) == nil {
+	if way == Remap && im.remap(mem, nil) == nil {
 		return nil
 	}
 	im.copyChanged(mem, Span{0, int64(len(mem))})
@@ -74,9 +74,9 @@ func (im *Image) Restore(mem []byte, way Way) error {
 }
 
 // remap hands back the cold spans and copies back each page of the hot ones that
-// is mem's own. After an error nothing is known of mem's content, but it can be
-// restored by comparing.
-func (im *Image) remap(mem []byte) error {
+// is mem's own, which are added to kept unless that is nil. After an error nothing
+// is known of mem's content, but it can be restored by comparing.
+func (im *Image) remap(mem []byte, kept *pageSet) error {
 	buffer := im.entries.Get().(*[]byte)
 	defer im.entries.Put(buffer)
 	own, rest := 0, pageEntries(*buffer)
@@ -98,6 +98,9 @@ func (im *Image) remap(mem []byte) error {
 		entries, part := rest[:s.pages()*entryBytes], mem[s.Start:s.End]
 		if own*PageBytes <= maxOwnBytes {
 			entries.copyOwn(part, im.content[s.Start:s.End])
+			if kept != nil {
+				kept.addOwn(int(s.Start/PageBytes), entries)
+			}
 		} else if err := giveBack(part); err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,6 +75,42 @@ func (im *Image) remapWorks() bool {
 	}
 	defer m.Free()
 	return im.WayOf(m.Resize(m.CapBytes())) == Remap
+}
+
+// threadFaults is how many page faults the kernel has served for this thread, or
+// a number that differs each time where it does not say.
+func threadFaults() int64 {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &usage); err != nil {
+		return time.Now().UnixNano()
+	}
+	return int64(usage.Minflt) + int64(usage.Majflt)
+}
+
+// faultsAreCounted tries whether each first write to a page of a new memory is
+// counted, and that reading where nothing is missing is not. Kernels that only
+// act like Linux may not count at all.
+func (im *Image) faultsAreCounted() bool {
+	m, err := im.Reserve(int64(len(im.content)))
+	if err != nil {
+		return false
+	}
+	defer m.Free()
+	mem := m.Resize(m.CapBytes())
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for at := 0; at < len(mem); at += 61 * PageBytes {
+		before := threadFaults()
+		mem[at]++
+		if threadFaults() <= before {
+			return false
+		}
+	}
+	before := threadFaults()
+	for at := 0; at < len(mem); at += 61 * PageBytes {
+		mem[at]--
+	}
+	return threadFaults() == before
 }
 
 // giveBack drops all pages of a mapping: it is then as if it had just been made.

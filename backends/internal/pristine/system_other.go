@@ -13,6 +13,10 @@ func (im *Image) closeFiles() error { return nil }
 
 func (im *Image) remapWorks() bool { return false }
 
+func threadFaults() int64 { return 0 }
+
+func (im *Image) faultsAreCounted() bool { return false }
+
 func mapFile([]byte, *os.File) error { return errors.ErrUnsupported }
 
 func giveBack([]byte) error { return errors.ErrUnsupported }

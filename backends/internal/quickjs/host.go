@@ -56,6 +56,7 @@ type Host struct {
 
 	units      int64         // of a slice
 	running    *atomic.Int32 // evals of the same image
+	watcher    Watch         // nil in a boot
 	processors int32
 	sink       sink
 
@@ -82,6 +83,13 @@ func (h *Host) SetSlice(units int64) { h.units = units }
 // Kill ends the running eval, and every later one at once. It may be called
 // from any goroutine.
 func (h *Host) Kill() { h.killed.Store(true) }
+
+// Moved says that the guest goes on on another thread, or may do so.
+func (h *Host) Moved() {
+	if h.watcher != nil {
+		h.watcher.Lost()
+	}
+}
 
 // Call runs a host function for the engine: arguments are in stack, and so is
 // the result afterwards. After an error the guest must be abandoned.
@@ -154,6 +162,7 @@ func (h *Host) tick() error {
 	// Go cannot preempt the engine's compiled code; what else is waiting for a
 	// processor, the garbage collector included, gets one here.
 	if h.ticks++; h.ticks%yieldTicks == 0 || h.running.Load() >= h.processors {
+		h.Moved()
 		runtime.Gosched()
 	}
 	burnt := h.burnt()

@@ -23,21 +23,27 @@ type Isolate struct {
 	done  bool       // guarded by mu
 
 	parsed *Parsed // of the first eval, nil otherwise; guarded by mu
+	seed   uint64  // of Math.random, to be written before the first eval, or 0; guarded by mu
+}
+
+// Watch is told of everything that writes to an instance's memory, by the thread
+// that does. An eval is bound to its thread between Begin and Lost or End,
+// whichever is first; Begin without either is followed by End.
+type Watch interface {
+	Begin()
+	Lost()
+	End()
 }
 
 // NewIsolate makes an isolate of an instance whose host must be h: a pristine one,
 // or with parsed not nil one whose memory is as [Parse] left it. release is called
 // once, when no eval runs; worn says that the instance ran for long or was stopped,
-// so that its engine may hold more for it than for a fresh one.
-func NewIsolate(img *Image, inst Instance, h *Host, parsed *Parsed, release func(worn bool) error) (*Isolate, error) {
-	h.inst, h.running = inst, &img.running
-	state, ok := window(inst.Memory(), img.handles.RandomState, 8)
-	if !ok {
-		return nil, errors.New("quickjs: instance is smaller than its image")
-	}
+// so that its engine may hold more for it than for a fresh one. Nothing is written
+// to the memory but in evals, which tell watch.
+func NewIsolate(img *Image, inst Instance, h *Host, watch Watch, parsed *Parsed, release func(worn bool) error) *Isolate {
+	h.inst, h.running, h.watcher = inst, &img.running, watch
 	// xorshift64* has a state of zero that it never leaves.
-	binary.LittleEndian.PutUint64(state, h.random.next()|1)
-	return &Isolate{host: h, img: img, close: release, parsed: parsed}, nil
+	return &Isolate{host: h, img: img, close: release, parsed: parsed, seed: h.random.next() | 1}
 }
 
 // Close implements [spi.Isolate].
@@ -90,6 +96,16 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	}
 	i.parsed = nil
 	h := i.host
+	h.watcher.Begin()
+	defer h.watcher.End()
+	if i.seed != 0 {
+		state, ok := window(h.inst.Memory(), i.img.handles.RandomState, 8)
+		if !ok {
+			return nil, errors.New("quickjs: instance is smaller than its image")
+		}
+		binary.LittleEndian.PutUint64(state, i.seed)
+		i.seed = 0
+	}
 	h.running.Add(1)
 	defer h.running.Add(-1)
 	if parsed != nil {

@@ -23,10 +23,12 @@ func (p *Parsed) SourceBytes() int64 { return int64(len(p.source)) }
 
 // Parse has a pristine instance, whose host must be h, parse a script within h's
 // limits. Afterwards the instance's memory is what isolates for the script start
-// with, and the globals are as they were. Errors are or wrap
-// [spi.ErrNotPrepared] or ctx's.
-func Parse(ctx context.Context, img *Image, inst Instance, h *Host, source string) (*Parsed, error) {
-	h.inst, h.running = inst, &img.running
+// with, and the globals are as they were. watch is as for [NewIsolate]. Errors are
+// or wrap [spi.ErrNotPrepared] or ctx's.
+func Parse(ctx context.Context, img *Image, inst Instance, h *Host, watch Watch, source string) (*Parsed, error) {
+	h.inst, h.running, h.watcher = inst, &img.running, watch
+	watch.Begin()
+	defer watch.End()
 	h.running.Add(1)
 	defer h.running.Add(-1)
 	h.begin(0)

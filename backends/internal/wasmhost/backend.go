@@ -87,7 +87,7 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (sp
 	}
 	defer b.opening.Done()
 	host := quickjs.NewHost(cfg)
-	inst, err := b.lend(host, cfg.Limits.MemoryBytes, from)
+	g, err := b.lend(host, cfg.Limits.MemoryBytes, from)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
 	}
@@ -96,37 +96,35 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (sp
 		parsed = from.parsed
 	}
 	var iso *quickjs.Isolate
-	iso, err = quickjs.NewIsolate(b.image, inst, host, parsed, func(worn bool) error {
-		err := b.pool.give(inst, worn)
+	iso = quickjs.NewIsolate(b.image, g, host, g.memory, parsed, func(worn bool) error {
+		err := b.pool.give(g, worn)
 		b.mu.Lock() // only now: Close takes away what an instance is made from
 		delete(b.isolates, iso)
 		b.mu.Unlock()
 		return err
 	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", b.descriptor.Name, err), inst.Close())
-	}
 	b.mu.Lock()
 	b.isolates[iso] = true
 	b.mu.Unlock()
 	return iso, nil
 }
 
-// lend takes an instance and brings it into a prepared state.
-func (b *Backend) lend(h *quickjs.Host, maxBytes int64, from *prepared) (Instance, error) {
-	inst, err := b.pool.take(h, maxBytes)
+// lend takes a guest and brings it into a prepared state.
+func (b *Backend) lend(h *quickjs.Host, maxBytes int64, from *prepared) (*guest, error) {
+	g, err := b.pool.take(h, maxBytes)
 	if err != nil || from == nil {
-		return inst, err
+		return g, err
 	}
-	if size := from.delta.MemoryBytes(); size > int64(len(inst.Memory())) {
-		if err := inst.Grow(size); err != nil {
-			return nil, errors.Join(err, inst.Close())
+	if size := from.delta.MemoryBytes(); size > int64(len(g.Memory())) {
+		if err := g.Grow(size); err != nil {
+			return nil, errors.Join(err, g.Close())
 		}
 	}
-	if err := from.delta.Apply(inst.Memory()); err != nil {
-		return nil, errors.Join(err, inst.Close())
+	g.memory.Applies(from.delta)
+	if err := from.delta.Apply(g.Memory()); err != nil {
+		return nil, errors.Join(err, g.Close())
 	}
-	return inst, nil
+	return g, nil
 }
 
 // Close implements [spi.Backend].

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,14 +52,16 @@ type pool struct {
 	check   bool
 
 	mu     sync.Mutex
-	idle   []idleInstance // guarded by mu; the one used last at the end
-	timer  *time.Timer    // guarded by mu; runs while more than warm are idle
-	closed bool           // guarded by mu
+	idle   []*guest    // guarded by mu; the one used last at the end
+	timer  *time.Timer // guarded by mu; runs while more than warm are idle
+	closed bool        // guarded by mu
 }
 
-type idleInstance struct {
+// guest is an instance and what is known of its memory.
+type guest struct {
 	Instance
-	since time.Time
+	memory *pristine.Guest
+	since  time.Time // when it became idle
 }
 
 // newPool takes memory over. It makes one instance at least, on which it learns
@@ -84,17 +87,21 @@ func newPool(module Module, memory *pristine.Image, o PoolOptions) (*pool, error
 				p.globals[g] = inst.Global(quickjs.Global(g))
 			}
 		}
-		if err := p.give(inst, false); err != nil {
+		if err := p.give(p.guestOf(inst), false); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}
 	return p, nil
 }
 
-// take lends a pristine instance to a host.
-func (p *pool) take(h *quickjs.Host, maxBytes int64) (Instance, error) {
-	if inst := p.reuse(h, maxBytes); inst != nil {
-		return inst, nil
+func (p *pool) guestOf(inst Instance) *guest {
+	return &guest{Instance: inst, memory: p.memory.Guest(inst.Memory(), p.way)}
+}
+
+// take lends a pristine guest to a host.
+func (p *pool) take(h *quickjs.Host, maxBytes int64) (*guest, error) {
+	if g := p.reuse(h, maxBytes); g != nil {
+		return g, nil
 	}
 	inst, err := p.module.Instantiate(max(maxBytes, minReserveBytes))
 	if err != nil {
@@ -103,40 +110,40 @@ func (p *pool) take(h *quickjs.Host, maxBytes int64) (Instance, error) {
 	if !inst.Lend(h, maxBytes) {
 		return nil, errors.Join(fmt.Errorf("a new instance cannot have %d bytes of memory", maxBytes), inst.Close())
 	}
-	return inst, nil
+	return p.guestOf(inst), nil
 }
 
-func (p *pool) reuse(h *quickjs.Host, maxBytes int64) Instance {
+func (p *pool) reuse(h *quickjs.Host, maxBytes int64) *guest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.idle) - 1; i >= 0; i-- {
-		inst := p.idle[i].Instance
-		if inst.Lend(h, maxBytes) {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			return inst
+		if g := p.idle[i]; g.Lend(h, maxBytes) {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			return g
 		}
 	}
 	return nil
 }
 
-// give takes an instance back, in whatever state. A memory that has grown cannot
-// shrink: such an instance is not kept.
-func (p *pool) give(inst Instance, worn bool) error {
-	if int64(len(inst.Memory())) != int64(len(p.memory.Content())) {
-		return inst.Close()
+// give takes a guest back, in whatever state. A memory that has grown cannot
+// shrink: such a guest is not kept.
+func (p *pool) give(g *guest, worn bool) error {
+	if len(g.Memory()) != len(p.memory.Content()) {
+		return g.Close()
 	}
-	if err := p.restore(inst); err != nil {
-		return errors.Join(err, inst.Close())
+	if err := p.restore(g); err != nil {
+		return errors.Join(err, g.Close())
 	}
 	if worn {
-		inst.Refresh()
+		g.Refresh()
 	}
 	p.mu.Lock()
 	if p.closed || len(p.idle) >= p.keep {
 		p.mu.Unlock()
-		return inst.Close()
+		return g.Close()
 	}
-	p.idle = append(p.idle, idleInstance{inst, time.Now()})
+	g.since = time.Now()
+	p.idle = append(p.idle, g)
 	if len(p.idle) > p.warm && p.timer == nil {
 		p.timer = time.AfterFunc(p.timeout, p.trim)
 	}
@@ -145,32 +152,32 @@ func (p *pool) give(inst Instance, worn bool) error {
 }
 
 // restore makes memory and globals what they were.
-func (p *pool) restore(inst Instance) error {
-	for g, v := range p.globals {
-		inst.SetGlobal(quickjs.Global(g), v)
+func (p *pool) restore(g *guest) error {
+	for i, v := range p.globals {
+		g.SetGlobal(quickjs.Global(i), v)
 	}
-	if err := p.memory.Restore(inst.Memory(), p.way); err != nil {
+	if err := g.memory.Restore(); err != nil {
 		return err
 	}
 	if !p.check {
 		return nil
 	}
-	for g, v := range p.globals {
-		if inst.Global(quickjs.Global(g)) != v {
-			return fmt.Errorf("global %s was not restored", quickjs.Globals()[g])
+	for i, v := range p.globals {
+		if g.Global(quickjs.Global(i)) != v {
+			return fmt.Errorf("global %s was not restored", quickjs.Globals()[i])
 		}
 	}
-	return p.memory.Check(inst.Memory())
+	return p.memory.Check(g.Memory())
 }
 
 // trim closes what has been idle for too long, and comes again while anything is
 // left that may be closed.
 func (p *pool) trim() {
 	p.mu.Lock()
-	var old []idleInstance
+	var old []*guest
 	until := time.Now().Add(-p.timeout)
 	for len(p.idle) > p.warm && !p.idle[0].since.After(until) {
-		old, p.idle = append(old, p.idle[0]), p.idle[1:]
+		old, p.idle = append(old, p.idle[0]), slices.Delete(p.idle, 0, 1)
 	}
 	switch {
 	case p.closed || len(p.idle) <= p.warm:

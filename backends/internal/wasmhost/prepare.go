@@ -36,16 +36,16 @@ func (b *Backend) Prepare(ctx context.Context, limits *spi.Limits, source string
 	}
 	defer b.opening.Done()
 	host := quickjs.NewHost(cfg)
-	inst, err := b.lend(host, limits.MemoryBytes, nil)
+	g, err := b.lend(host, limits.MemoryBytes, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
 	}
 	p := &prepared{backend: b}
-	if p.parsed, err = quickjs.Parse(ctx, b.image, inst, host, source); err == nil {
-		p.delta = b.pool.memory.Diff(inst.Memory())
+	if p.parsed, err = quickjs.Parse(ctx, b.image, g, host, g.memory, source); err == nil {
+		p.delta = b.pool.memory.Diff(g.Memory())
 	}
 	const worn = true // by a parser that may have recursed deeply
-	if released := b.pool.give(inst, worn); err == nil && released != nil {
+	if released := b.pool.give(g, worn); err == nil && released != nil {
 		err = released
 	}
 	if err != nil {
