@@ -153,7 +153,7 @@ func notes(quick bool) []string {
 	all := []string{
 		"Every eval is in fresh state. What a row means, and what is not compared fairly, is in bench/README.md.",
 		"start: of each process, its own code included; the Go subjects share one program that has all of them in it.",
-		"concurrency: node:vm and quickjs-emscripten run on one thread, whatever the number of callers; the time of an eval is without waiting for others there.",
+		"concurrency: node:vm and quickjs-emscripten run on one thread, whatever the number of callers; the time of an eval holds the wait for others there.",
 	}
 	if quick {
 		all = append(all, "A quick run: few samples, so that p99 is little more than the largest of them.")

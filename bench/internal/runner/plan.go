@@ -26,7 +26,7 @@ type Plan struct {
 // Full is the plan of the table: about six minutes on two cores.
 func Full() Plan {
 	return Plan{
-		Rounds: 8, Budget: 800 * time.Millisecond, Slow: 3 * time.Second, FlowBudget: 500 * time.Millisecond,
+		Rounds: 8, Budget: 640 * time.Millisecond, Slow: 3 * time.Second, FlowBudget: 400 * time.Millisecond,
 		Starts: 10, MemoryRounds: 2, Instances: 100,
 	}
 }
@@ -34,7 +34,7 @@ func Full() Plan {
 // Quick is a plan for under a minute; its figures are rough.
 func Quick() Plan {
 	return Plan{
-		Rounds: 3, Budget: 60 * time.Millisecond, Slow: 100 * time.Millisecond, FlowBudget: 45 * time.Millisecond,
+		Rounds: 2, Budget: 60 * time.Millisecond, Slow: 100 * time.Millisecond, FlowBudget: 30 * time.Millisecond,
 		Starts: 2, MemoryRounds: 1, Instances: 100,
 	}
 }

@@ -94,12 +94,16 @@ func measure(ctx context.Context, row Row, subjects []*running, plan Plan) []rep
 			if t.failed != nil || t.spent > plan.Slow || ctx.Err() != nil {
 				continue
 			}
-			begin := time.Now()
+			begin, had := time.Now(), len(t.values)
 			bounded(ctx, func(ctx context.Context) {
 				got, err := row.sample(ctx, subjects[i], plan, t.one)
 				t.values, t.elapsed, t.failed = append(t.values, got.values...), t.elapsed+got.elapsed, err
 			})
-			t.spent += time.Since(begin)
+			took := time.Since(begin)
+			t.spent += took
+			if n := len(t.values) - had; n > 0 { // what warmed up in a bad moment gets its samples later
+				t.one = min(t.one, took/time.Duration(n))
+			}
 		}
 	}
 	cells := make([]report.Cell, len(subjects))
@@ -125,6 +129,10 @@ func (t *turn) cell(row Row, s *running) report.Cell {
 		return c
 	}
 	stats := report.StatsOf(t.values)
+	if row.Unit == report.UnitTime && stats.P50 <= 0 { // a difference can be
+		c.Reason = "the difference was lost in the noise"
+		return c
+	}
 	c.N = stats.N
 	switch row.Unit {
 	case report.UnitBytes:

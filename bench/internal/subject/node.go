@@ -40,7 +40,13 @@ func (p nodePeer) subject(env Env) Subject {
 	inDir := func(cmd *exec.Cmd) *exec.Cmd { cmd.Dir = env.NodeDir; return cmd }
 	return Subject{
 		Name: p.name, Limits: p.limits, Isolation: p.isolation, Missing: p.missing(env),
-		Open:  func(ctx context.Context) (Engine, error) { return startNode(inDir(command(ctx, "serve"))) },
+		Open: func(ctx context.Context) (Engine, error) {
+			e, err := startNode(inDir(command(ctx, "serve")))
+			if err == nil {
+				loaded(ctx, e)
+			}
+			return e, err
+		},
 		Start: func(ctx context.Context) *exec.Cmd { return inDir(command(ctx, "start")) },
 		Memory: func(ctx context.Context, job work.Job, n int) (int64, error) {
 			request, err := json.Marshal(nodeRequest{Op: "memory", Job: newNodeJob(job), N: n})
