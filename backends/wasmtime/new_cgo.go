@@ -24,6 +24,7 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 	host, err := wasmhost.Start(ctx, &wasmhost.Options{
 		Descriptor: Describe(), ErrEngineImage: ErrEngineImage, CacheDir: opts.CacheDir, Logger: opts.Logger,
 		EngineImage: opts.EngineImage, EngineImageSHA256: opts.EngineImageSHA256,
+		Pool: wasmhost.PoolOptions{Idle: opts.IdleIsolates, Warm: opts.WarmIsolates, IdleTimeout: opts.IdleTimeout, Check: opts.CheckRestored},
 	}, engine{})
 	if err != nil {
 		return nil, err

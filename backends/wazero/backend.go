@@ -32,11 +32,27 @@ type Options struct {
 	// Interpreter executes the guest without compiling it: about forty times
 	// slower, for platforms where code cannot be generated.
 	Interpreter bool
+	// IdleIsolates is how many isolates are kept while nobody uses them, so that
+	// the next Open takes microseconds; zero means twice the number of processors
+	// and 16 at least, below zero none. One that is idle takes some hundred KiB.
+	// It bounds nothing else: as many as memory allows may be open at once.
+	IdleIsolates int
+	// WarmIsolates is how many New makes, and keeps however long they idle; at most
+	// IdleIsolates. The others are made when they are needed.
+	WarmIsolates int
+	// IdleTimeout is how long an isolate that is not warm is kept; zero means 30
+	// seconds. Its memory then goes back to the system.
+	IdleTimeout time.Duration
+	// CheckRestored compares an isolate's whole memory with the image each time
+	// that it was made pristine, which takes some hundred microseconds. If a byte
+	// differs, closing that isolate is an error and it is not used again.
+	CheckRestored bool
 	// Logger gets warnings about the cache; nil drops them.
 	Logger *slog.Logger
 }
 
-// Backend opens isolates on one compiled image. It implements [spi.Backend].
+// Backend opens isolates on one compiled image. It implements [spi.Backend] and
+// [spi.Preparer].
 type Backend struct{ host *wasmhost.Backend }
 
 // ErrEngineImage says that an engine image is not the one that was asked for, or
@@ -70,6 +86,7 @@ func New(ctx context.Context, opts *Options) (*Backend, error) {
 	host, err := wasmhost.Start(ctx, &wasmhost.Options{
 		Descriptor: d, ErrEngineImage: ErrEngineImage, CacheDir: opts.CacheDir, Logger: opts.Logger,
 		EngineImage: opts.EngineImage, EngineImageSHA256: opts.EngineImageSHA256,
+		Pool: wasmhost.PoolOptions{Idle: opts.IdleIsolates, Warm: opts.WarmIsolates, IdleTimeout: opts.IdleTimeout, Check: opts.CheckRestored},
 	}, engine{config})
 	if err != nil {
 		return nil, err
@@ -97,6 +114,7 @@ func Describe() spi.Descriptor {
 			{Limit: spi.LimitLogs, Exact: true},
 		},
 		Engine:         "quickjs-ng on wazero " + wasmhost.ModuleVersion("github.com/tetratelabs/wazero"),
+		Prepares:       true,
 		MaxMemoryBytes: MaxMemoryBytes,
 		MinMemoryBytes: 4 << 20,
 	}
@@ -108,6 +126,11 @@ func (b *Backend) Describe() spi.Descriptor { return b.host.Describe() }
 // Open implements [spi.Backend].
 func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
 	return b.host.Open(ctx, cfg)
+}
+
+// Prepare implements [spi.Preparer].
+func (b *Backend) Prepare(ctx context.Context, limits *spi.Limits, source string, language spi.Language) (spi.Prepared, error) {
+	return b.host.Prepare(ctx, limits, source, language)
 }
 
 // Close implements [spi.Backend].

@@ -32,7 +32,6 @@ type Backend struct {
 func newBackend(image *quickjs.Image, memory *pristine.Image, module Module, d spi.Descriptor, p PoolOptions) (*Backend, error) {
 	d.Image = image.ID()
 	d.MinMemoryBytes = int64(len(image.Memory))
-	d.Prepares = true
 	b := &Backend{image: image, module: module, descriptor: d, isolates: map[*quickjs.Isolate]bool{}}
 	var err error
 	if b.pool, err = newPool(module, memory, p); err != nil {
