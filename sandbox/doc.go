@@ -8,19 +8,29 @@
 //	res, err := sb.Eval(ctx, sandbox.Request{Script: "input.map(x => x * x)", Input: json.RawMessage("[1,2,3]")})
 //	// res.Value is a taint.Tainted; it marshals as {"__loomTainted":{"origin":"sandbox"},"value":[1,4,9]}
 //
+// # Prepared scripts
+//
+// A script that runs many times can be parsed once, with [Sandbox.Prepare] or,
+// for all scripts, [Options.PrepareRepeated]. Each run starts from the state
+// after parsing and its result is the same as without.
+//
+//	double, err := sb.Prepare(ctx, sandbox.PrepareRequest{Script: "input * 2"})
+//	res, err := double.Eval(ctx, sandbox.RunRequest{Input: json.RawMessage("21")})
+//
 // # Security
 //
 // A script can compute anything and reach nothing. What it returns, logs and
 // throws is wrapped in [taint.Tainted], also when it fails; [taint.Unwrap] is
 // the one way out and is meant to be found by grep. The label says where data
 // came from; it does not make the data harmless. How strong the wall is depends
-// on the backend: see [spi.Descriptor.Isolation]. Side channels are not covered.
+// on the backend: see [spi.Descriptor.Isolation]. Side channels are not covered;
+// one is that a script which somebody prepared before takes less time.
 //
 // # Concurrency
 //
 // All methods may be called from any number of goroutines. At most
-// [Options.MaxConcurrent] evals run at once; the others wait in order until
-// their context ends. Waiting does not count against a script's timeout.
+// [Options.MaxConcurrent] scripts run or are prepared at once; the others wait in
+// order until their context ends. Waiting does not count against a script's timeout.
 //
 // # Errors
 //

@@ -49,6 +49,14 @@ type Limits struct {
 	LogBytes int64
 }
 
+// enforced is the part that the backend enforces.
+func (l *Limits) enforced() spi.Limits {
+	return spi.Limits{
+		Timeout: l.Timeout, MemoryBytes: l.MemoryBytes, Fuel: l.Fuel,
+		OutputBytes: l.OutputBytes, LogBytes: l.LogBytes,
+	}
+}
+
 // field is one limit seen generally, so that checks, defaults and ceilings are
 // written once. Durations are in nanoseconds inside, milliseconds in messages.
 type field struct {

@@ -64,19 +64,17 @@ type job struct {
 	tooLarge *spi.ReachedLimit
 }
 
-func (s *Sandbox) prepare(r *Request) (*job, error) {
+// admit checks a request and makes a job of it.
+func (s *Sandbox) admit(r *Request) (*job, error) {
 	limits, err := resolve(s.fields, &r.Limits, &s.defaults, &s.ceilings)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: spi.JavaScript}}
-	switch r.Language {
-	case "", LanguageAuto, string(spi.JavaScript):
-	case "ts":
-		return nil, &RequestError{"language", `"ts" is reserved and not available yet; allowed is auto or js`}
-	default:
-		return nil, &RequestError{"language", "is not known; allowed is auto or js"}
+	language, err := languageOf(r.Language)
+	if err != nil {
+		return nil, err
 	}
+	j := &job{run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
 	now := r.Now
 	if now.IsZero() {
 		now = s.clock()
@@ -121,14 +119,18 @@ func (s *Sandbox) prepare(r *Request) (*job, error) {
 		}
 		return nil, &RequestError{"input", "is not strict JSON: " + problem}
 	}
-	j.request = spi.Request{Source: source, Language: spi.JavaScript, Input: input}
-	j.config = spi.Config{
-		Limits: spi.Limits{
-			Timeout: limits.Timeout, MemoryBytes: limits.MemoryBytes, Fuel: limits.Fuel,
-			OutputBytes: limits.OutputBytes, LogBytes: limits.LogBytes,
-		},
-		Now:  now,
-		Seed: binary.LittleEndian.Uint64(seed[:8]),
-	}
+	j.request = spi.Request{Source: source, Language: language, Input: input}
+	j.config = spi.Config{Limits: limits.enforced(), Now: now, Seed: binary.LittleEndian.Uint64(seed[:8])}
 	return j, nil
+}
+
+// languageOf is the language of a script that a request asks for by name.
+func languageOf(name string) (spi.Language, error) {
+	switch name {
+	case "", LanguageAuto, string(spi.JavaScript):
+		return spi.JavaScript, nil
+	case "ts":
+		return "", &RequestError{"language", `"ts" is reserved and not available yet; allowed is auto or js`}
+	}
+	return "", &RequestError{"language", "is not known; allowed is auto or js"}
 }

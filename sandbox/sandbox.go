@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,16 @@ type Options struct {
 	// MaxConcurrent is how many evals run at once; zero means the number of
 	// CPUs. More wait in order.
 	MaxConcurrent int
+	// PreparedBytes bounds the memory that prepared scripts hold together; what
+	// was used least recently is given up first. Zero means
+	// [DefaultPreparedBytes]. A script that needs more alone is not kept.
+	PreparedBytes int64
+	// PrepareRepeated makes Eval prepare a script when it comes for the second
+	// time, and go on from the prepared state from then on. It has no effect on
+	// a backend that does not prepare. Results are the same, but their time tells
+	// whoever may use this sandbox whether somebody ran the same script before:
+	// leave it off where callers must not learn that of each other.
+	PrepareRepeated bool
 	// DangerouslyMarshalWithoutTaintLabel makes results marshal their values,
 	// logs and error texts bare. Whoever reads the JSON can then no longer tell
 	// what a script wrote from what the host wrote.
@@ -41,6 +52,8 @@ type Sandbox struct {
 	turns      *semaphore.Weighted
 	unlabelled bool
 	clock      func() time.Time
+	snapshots  *snapshots // nil where the backend does not prepare
+	repeats    *repeats   // nil unless Eval prepares what is repeated
 
 	closing chan struct{} // closed by Close
 	mu      sync.Mutex
@@ -93,8 +106,18 @@ func New(backend spi.Backend, opts *Options) (*Sandbox, error) {
 	if opts.MaxConcurrent < 0 {
 		errs = append(errs, &RequestError{"Options.MaxConcurrent", fmt.Sprintf("is %d; allowed is 1 or more, or 0 for the number of CPUs", opts.MaxConcurrent)})
 	}
+	if opts.PreparedBytes < 0 {
+		errs = append(errs, &RequestError{"Options.PreparedBytes", fmt.Sprintf("is %d; allowed is 1 or more, or 0 for %d", opts.PreparedBytes, DefaultPreparedBytes)})
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	// A wrapper may pass the descriptor on and not the method.
+	if preparer, ok := backend.(spi.Preparer); ok && d.Prepares {
+		s.snapshots = newSnapshots(preparer, cmp.Or(opts.PreparedBytes, DefaultPreparedBytes))
+		if opts.PrepareRepeated {
+			s.repeats = newRepeats(maxRepeats)
+		}
 	}
 	n := opts.MaxConcurrent
 	if n == 0 {
@@ -109,7 +132,8 @@ func (s *Sandbox) Descriptor() spi.Descriptor { return s.descriptor }
 
 // Close refuses further evals, also those that wait for their turn, and waits
 // for those that run to end; cancel their contexts to hurry them. It is
-// idempotent and does not close the backend.
+// idempotent and does not close the backend. Prepared scripts are released; the
+// error, a [*BackendError], is from that only.
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -118,6 +142,12 @@ func (s *Sandbox) Close() error {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
+	if s.snapshots == nil {
+		return nil
+	}
+	if err := s.snapshots.close(); err != nil {
+		return &BackendError{Backend: s.descriptor.Name, Err: err}
+	}
 	return nil
 }
 
@@ -135,11 +165,24 @@ func (s *Sandbox) enter() error {
 // the package documentation for what is an error and what is a result. The
 // script ends at the earliest of ctx's end and its own limits.
 func (s *Sandbox) Eval(ctx context.Context, req Request) (*Result, error) {
+	if s.repeats == nil {
+		return s.eval(ctx, &req, s.unprepared)
+	}
+	return s.eval(ctx, &req, s.whenRepeated)
+}
+
+// finder finds the snapshot that an eval may go on from, in use for the caller,
+// or nil. It is called during the eval's turn.
+type finder func(ctx context.Context, j *job) *snapshot
+
+func (s *Sandbox) unprepared(context.Context, *job) *snapshot { return nil }
+
+func (s *Sandbox) eval(ctx context.Context, req *Request, find finder) (*Result, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
-	j, err := s.prepare(&req)
+	j, err := s.admit(req)
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +193,20 @@ func (s *Sandbox) Eval(ctx context.Context, req Request) (*Result, error) {
 		return nil, err
 	}
 	defer s.turns.Release(1)
-	out, err := s.run(ctx, j)
+	out, err := s.run(ctx, j, find)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return nil, ctx.Err()
-		}
-		return nil, &BackendError{Backend: s.descriptor.Name, Err: err}
+		return nil, s.failed(ctx, err)
 	}
 	return s.label(j, out)
+}
+
+// failed is the error for what went wrong in the backend: the context's, if that
+// is what it is.
+func (s *Sandbox) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return ctx.Err()
+	}
+	return &BackendError{Backend: s.descriptor.Name, Err: err}
 }
 
 // turn waits in order until one of MaxConcurrent is free, ctx ends or the
@@ -185,8 +234,8 @@ func (s *Sandbox) turn(ctx context.Context) error {
 }
 
 // run opens an isolate, evaluates and closes it again.
-func (s *Sandbox) run(ctx context.Context, j *job) (out *spi.Outcome, err error) {
-	iso, err := s.backend.Open(ctx, &j.config)
+func (s *Sandbox) run(ctx context.Context, j *job, find finder) (out *spi.Outcome, err error) {
+	iso, err := s.open(ctx, j, find)
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +247,17 @@ func (s *Sandbox) run(ctx context.Context, j *job) (out *spi.Outcome, err error)
 		return nil, err
 	}
 	return out, checkOutcome(out, &j.config.Limits)
+}
+
+// open opens an isolate from the snapshot that find gives, or else anew: a
+// snapshot that is of no use is no reason to fail.
+func (s *Sandbox) open(ctx context.Context, j *job, find finder) (spi.Isolate, error) {
+	if snap := find(ctx, j); snap != nil {
+		if iso := s.snapshots.open(ctx, snap, &j.config); iso != nil {
+			return iso, nil
+		}
+	}
+	return s.backend.Open(ctx, &j.config)
 }
 
 // checkOutcome holds a backend to what [spi.Outcome] promises: anybody may have

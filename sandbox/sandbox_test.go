@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newTest(t *testing.T, b *fakeBackend, opts *Options) *Sandbox {
+func newTest(t *testing.T, b spi.Backend, opts *Options) *Sandbox {
 	t.Helper()
 	s, err := New(b, opts)
 	require.NoError(t, err)

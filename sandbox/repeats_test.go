@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+func TestARepeatedScriptIsPreparedAtTheSecondTime(t *testing.T) {
+	t.Parallel()
+	for _, repeated := range []bool{false, true} {
+		b := preparing()
+		s := newTest(t, b, &Options{PrepareRepeated: repeated})
+		eval := func(script string) {
+			_, err := s.Eval(t.Context(), Request{Script: script})
+			require.NoError(t, err)
+		}
+		for i := range 3 {
+			eval("a")
+			eval("a ")
+			eval(fmt.Sprint("once ", i))
+		}
+		prepared, opened, _ := b.seen()
+		if !repeated {
+			assert.Empty(t, prepared)
+			continue
+		}
+		assert.Equal(t, []string{"a", "a "}, prepared)
+		assert.Equal(t, []string{"a", "a ", "a", "a "}, opened)
+
+		_, err := s.Prepare(t.Context(), PrepareRequest{Script: "b"})
+		require.NoError(t, err)
+		eval("b")
+		_, opened, _ = b.seen()
+		assert.Equal(t, "b", opened[len(opened)-1], "what is there is used at the first time")
+	}
+}
+
+func TestARequestThatFindsNothingTakesThatMuchLongerOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := preparing()
+		b.prepare = slowly(time.Second)
+		b.eval = sleep(time.Minute)
+		s := newTest(t, b, &Options{PrepareRepeated: true})
+		var took []time.Duration
+		for range 3 {
+			start := time.Now()
+			_, err := s.Eval(t.Context(), Request{Script: "a"})
+			require.NoError(t, err)
+			took = append(took, time.Since(start))
+		}
+		assert.Equal(t, []time.Duration{time.Minute, time.Minute + time.Second, time.Minute}, took)
+	})
+}
+
+func TestARefusalHoldsForNarrowerLimits(t *testing.T) {
+	t.Parallel()
+	b := preparing()
+	var asked []spi.Limits
+	b.prepare = func(_ context.Context, l *spi.Limits, _ string) error {
+		asked = append(asked, *l)
+		return spi.ErrNotPrepared
+	}
+	s := newTest(t, b, &Options{PrepareRepeated: true})
+	for _, c := range []struct {
+		limits Limits
+		tried  bool
+	}{
+		{Limits{Fuel: 5}, false}, // the first time
+		{Limits{Fuel: 5}, true},
+		{Limits{Fuel: 5}, false},
+		{Limits{Fuel: 4}, false},
+		{Limits{Fuel: 6}, true},
+		{Limits{Fuel: 1, Timeout: time.Minute}, true},
+		{Limits{Fuel: 6, Timeout: time.Minute}, false},
+		{Limits{}, true}, // no limit is more than any
+		{Limits{Fuel: 1 << 50}, false},
+		{Limits{MemoryBytes: 1 << 29}, true},
+		{Limits{MemoryBytes: 1 << 28}, false},
+	} {
+		before := len(asked)
+		_, err := s.Eval(t.Context(), Request{Script: "a", Limits: c.limits})
+		require.NoError(t, err)
+		assert.Equal(t, c.tried, len(asked) > before, "%+v", c.limits)
+	}
+}
+
+func TestOnlySoManyScriptsAreRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRepeats(2)
+	b := bounds{timeout: time.Second, memory: 1}
+	a, c, d := keyOf("a", "js"), keyOf("c", "js"), keyOf("d", "js")
+	assert.False(t, r.worth(a, b))
+	assert.False(t, r.worth(c, b))
+	assert.True(t, r.worth(a, b)) // c is now the oldest
+	assert.False(t, r.worth(d, b))
+	assert.True(t, r.worth(a, b))
+	assert.False(t, r.worth(c, b), "it was forgotten")
+	assert.False(t, r.worth(d, b), "and now that one")
+	r.refused(keyOf("e", "js"), b, spi.ErrNotPrepared)
+	assert.Equal(t, 2, r.seen.len())
+	assert.NotEqual(t, keyOf("a", "js"), keyOf("a", "ts"))
+}
+
+func TestRepeatsAtOnceParseOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := preparing()
+		b.prepare = slowly(time.Second)
+		s := newTest(t, b, &Options{PrepareRepeated: true, MaxConcurrent: 8})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				_, err := s.Eval(t.Context(), Request{Script: "a"})
+				assert.NoError(t, err)
+			})
+		}
+		wg.Wait()
+		prepared, opened, _ := b.seen()
+		assert.Len(t, prepared, 1)
+		assert.Len(t, opened, 7, "all but the first, which nothing was known of")
+	})
+}
