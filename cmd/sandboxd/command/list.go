@@ -73,6 +73,9 @@ func (l *listed) text() string {
 	row("engine", d.Engine)
 	row("image", d.Image)
 	row("languages", strings.Join(languages, ", "))
+	if d.Prepares {
+		row("prepares", "yes")
+	}
 	row("memory", fmt.Sprintf("%s to %s", size(d.MinMemoryBytes), size(d.MaxMemoryBytes)))
 	for i, e := range d.Enforces {
 		name := ""

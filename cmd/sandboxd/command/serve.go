@@ -27,6 +27,7 @@ type serveCmd struct {
 	MaxConcurrent   count  `default:"0" placeholder:"N" help:"Evals that run at once; 0 is the number of CPUs. Default: 0."`
 	MaxQueue        count  `default:"128" placeholder:"N" help:"Requests that may wait for a turn; more get 503. Default: 128."`
 	MaxQueueBytes   *size  `placeholder:"SIZE" help:"Memory that waiting requests and unsent results may hold together; more get 503. At least, and by default if that is more than 256MiB, twice the largest body. Default: 256MiB."`
+	MaxPrepared     size   `default:"64MiB" placeholder:"SIZE" help:"Memory that parsed scripts may hold, for each backend, so that one that comes again need not be parsed again; 0 parses each time. Default: 64MiB."`
 	QueueTimeout    span   `default:"30s" placeholder:"DURATION" help:"How long an eval may wait for its turn before it gets 503. Default: 30s."`
 	ShutdownTimeout span   `default:"30s" placeholder:"DURATION" help:"How long running evals may take to end when the server stops; then they are cancelled. Default: 30s."`
 	LogFormat       string `default:"text" enum:"text,json" placeholder:"text|json" help:"Form of the log on standard error. Default: text."`
@@ -48,10 +49,11 @@ type serveCmd struct {
 	engineFlags
 }
 
-// Bounds of --max-queue-bytes.
+// Bounds of --max-queue-bytes and --max-prepared.
 const (
 	defaultQueueBytes = int64(256 << 20)
 	mostQueueBytes    = int64(1 << 40)
+	mostPreparedBytes = int64(1 << 40)
 )
 
 // defaultMaxMemory is the ceiling on memory, or the backend's own if lower.
@@ -242,6 +244,7 @@ func (c *serveCmd) check(d *spi.Descriptor) error {
 	const mostConcurrent, mostQueue = 1 << 10, 1 << 16
 	if err := check(
 		bound{"max-concurrent", (*int64)(&c.MaxConcurrent), 0, mostConcurrent, showCount}, bound{"max-queue", (*int64)(&c.MaxQueue), 0, mostQueue, showCount},
+		bound{"max-prepared", (*int64)(&c.MaxPrepared), 0, mostPreparedBytes, showSize},
 		bound{"queue-timeout", (*int64)(&c.QueueTimeout), 0, int64(time.Hour), showSpan},
 		bound{"shutdown-timeout", (*int64)(&c.ShutdownTimeout), 0, int64(time.Hour), showSpan},
 		timeBound("max-timeout", &c.MaxTimeout), memoryBound("max-memory", c.MaxMemory, d), fuelBound("max-fuel", c.MaxFuel),
@@ -286,6 +289,7 @@ func (c *serveCmd) options(d *spi.Descriptor) *sandbox.Options {
 			SourceBytes: int64(c.MaxSource), InputBytes: int64(c.MaxInput),
 		},
 		MaxConcurrent: c.concurrent(),
+		PreparedBytes: int64(c.MaxPrepared), PrepareRepeated: c.MaxPrepared > 0,
 	}
 }
 

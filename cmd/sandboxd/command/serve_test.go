@@ -214,3 +214,39 @@ func TestServeLogsAsJSON(t *testing.T) {
 	assert.Equal(t, 0, <-status)
 	assert.Contains(t, log.String(), `"msg":"listening","address":"127.0.0.1:`)
 }
+
+// runOf is the part of an answer that differs each time.
+var runOf = regexp.MustCompile(`"run":.*|"wallMs":[0-9.]+`)
+
+func TestServeParsesAScriptOnceThatComesAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script           string
+		more             []string
+		prepared, reused int64
+	}{
+		"by default":        {"input", nil, 1, 3},
+		"switched off":      {"input", args("--max-prepared", "0"), 0, 0},
+		"too little memory": {"input", args("--max-prepared", "1KiB"), 1, 0},
+		"unprepared":        {"unprepared 5", nil, 0, 0},
+		"a failure":         {"throw TypeError sorry", nil, 1, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &stub.Backend{}
+			url, _, stop := serving(t, only(b), c.more...)
+			var answers []string
+			for range 4 {
+				status, body := fetch(t, "POST", url+"/v1/eval", `{"script":"`+c.script+`","input":5}`)
+				require.Equal(t, 200, status)
+				answers = append(answers, runOf.ReplaceAllString(body, ""))
+			}
+			for _, a := range answers[1:] {
+				assert.Equal(t, answers[0], a)
+			}
+			assert.Equal(t, c.prepared, b.Prepared())
+			assert.Equal(t, c.reused, b.Reused())
+			assert.Equal(t, 0, stop())
+		})
+	}
+}

@@ -111,6 +111,7 @@ func TestBadUsageGivesOneLineThatNamesTheThingAndStatus2(t *testing.T) {
 		"serve: argument":             {call{args: args("serve", "now")}, []string{"unexpected argument now"}},
 		"serve: default over ceiling": {call{args: args("serve", "--default-timeout", "1m")}, []string{"--default-timeout is 1m", "1ms to 30s"}},
 		"serve: fuel over ceiling":    {call{args: args("serve", "--default-fuel", "9", "--max-fuel", "8")}, []string{"--default-fuel is 9", "0 to 8"}},
+		"serve: absurd cache":         {call{args: args("serve", "--max-prepared", "2000GiB")}, []string{"--max-prepared is 2000GiB", "0B to 1024GiB"}},
 		"serve: absurd ceiling":       {call{args: args("serve", "--max-source", "1GiB")}, []string{"--max-source", "1B to 16MiB"}},
 		"serve: negative concurrency": {call{args: args("serve", "--max-concurrent", "-1")}, []string{"--max-concurrent", "-1", "0 or more"}},
 		"serve: host with port":       {call{args: args("serve", "--allow-host", "example.com:80")}, []string{"--allow-host", "without port"}},

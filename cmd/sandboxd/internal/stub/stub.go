@@ -9,6 +9,7 @@
 //	end KIND              fails with that kind, and a limit where it has one
 //	wait                  runs until it is stopped
 //	fault TEXT            the backend itself fails
+//	unprepared JSON       returns JSON, and cannot be prepared
 package stub
 
 import (
@@ -31,6 +32,8 @@ type Backend struct {
 
 	running, most atomic.Int64
 	cancelled     atomic.Int64
+	prepared      atomic.Int64
+	reused        atomic.Int64
 }
 
 // Most is how many evals ran at once at most.
@@ -46,7 +49,7 @@ func (b *Backend) Describe() spi.Descriptor { return Describe() }
 func Describe() spi.Descriptor {
 	return spi.Descriptor{
 		Name: "stub", Summary: "Plays back what a test asks for.", Isolation: spi.IsolationNone, Engine: "stub 1",
-		Languages: []spi.Language{spi.JavaScript}, MinMemoryBytes: 1 << 20, MaxMemoryBytes: 1 << 30,
+		Languages: []spi.Language{spi.JavaScript}, Prepares: true, MinMemoryBytes: 1 << 20, MaxMemoryBytes: 1 << 30,
 		Enforces: []spi.Enforcement{
 			{Limit: spi.LimitTimeout, Granularity: 1e6}, {Limit: spi.LimitMemory, Granularity: 64 << 10}, {Limit: spi.LimitFuel, Exact: true},
 			{Limit: spi.LimitOutput, Exact: true}, {Limit: spi.LimitLogs, Exact: true},
@@ -65,6 +68,7 @@ func (b *Backend) Close() error { return nil }
 type isolate struct {
 	backend *Backend
 	config  spi.Config
+	only    *string // what the first eval must have as its source, if it is prepared
 	once    sync.Once
 	closed  chan struct{}
 }
@@ -78,6 +82,10 @@ func (i *isolate) Close() error {
 // Eval implements spi.Isolate.
 func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, error) {
 	b := i.backend
+	if only := i.only; only != nil && *only != req.Source {
+		return nil, spi.ErrUnsupported
+	}
+	i.only = nil
 	now := b.running.Add(1)
 	defer b.running.Add(-1)
 	for m := b.most.Load(); now > m && !b.most.CompareAndSwap(m, now); m = b.most.Load() {
@@ -94,7 +102,7 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	}
 	first, second, _ := strings.Cut(rest, " ")
 	switch verb {
-	case "value":
+	case "value", "unprepared":
 		return value(json.RawMessage(rest)), nil
 	case "input":
 		return value(req.Input), nil
