@@ -27,6 +27,9 @@
 // that was refused memory leaves an isolate that answers every later Eval with
 // [ErrIsolateSpent].
 //
+// A backend may also be a [Preparer], which parses a script once for many
+// isolates; all else in this text holds for those as well.
+//
 // # Scripts
 //
 // A script is ECMAScript (ES2023 or later) and not a module. It may use `await`

@@ -21,9 +21,15 @@ type hooks struct {
 	outcome  func(i *isolate, out *spi.Outcome)
 	close    func(i *isolate) error
 	closeAll func(b *Backend) error
+
+	prepare       prepareFunc
+	openPrepared  openPreparedFunc
+	bytesPrepared func(p *prepared) int64
+	closePrepared func(p *prepared) error
 }
 
-// Backend is a good one with a defect. It implements [spi.Backend].
+// Backend is a good one with a defect. It implements [spi.Backend] and, if the
+// good one does, [spi.Preparer].
 type Backend struct {
 	good  spi.Backend
 	hooks hooks
@@ -88,6 +94,7 @@ func (b *Backend) Close() error {
 type isolate struct {
 	backend *Backend
 	asked   spi.Config // what the caller wanted
+	from    *prepared  // nil unless it is of a prepared script
 	opened  time.Time
 	closes  atomic.Int64
 	evals   atomic.Int64
@@ -115,7 +122,7 @@ func (i *isolate) renew(ctx context.Context) error {
 	if i.backend.hooks.config != nil {
 		i.backend.hooks.config(i.backend, &cfg)
 	}
-	good, err := i.backend.good.Open(ctx, &cfg)
+	good, err := i.openGood(ctx, &cfg)
 	if err != nil {
 		return err
 	}
@@ -126,6 +133,13 @@ func (i *isolate) renew(ctx context.Context) error {
 	}
 	i.good = good
 	return nil
+}
+
+func (i *isolate) openGood(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	if i.from != nil && i.from.good != nil {
+		return i.from.good.Open(ctx, cfg)
+	}
+	return i.backend.good.Open(ctx, cfg)
 }
 
 // Eval implements [spi.Isolate].

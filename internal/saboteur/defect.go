@@ -68,5 +68,8 @@ func Defects() []Defect {
 		keptDefects(),
 		verbatimDefects(),
 		endingDefects(),
+		prepareDefects(),
+		preparedDefects(),
+		preparedEndDefects(),
 	)
 }

@@ -66,19 +66,84 @@ func TestWithoutDefectEverythingIsPassedOn(t *testing.T) {
 	assert.ErrorIs(t, err, spi.ErrClosed)
 }
 
+func TestWithoutDefectPreparingIsPassedOn(t *testing.T) {
+	t.Parallel()
+	limits := &spi.Limits{Timeout: time.Second, MemoryBytes: 1, Fuel: 2, OutputBytes: 3, LogBytes: 4}
+	_, err := saboteur.Defect{}.Wrap(&recorder{}).Prepare(t.Context(), limits, "1", spi.JavaScript)
+	require.ErrorIs(t, err, spi.ErrUnsupported, "the good one does not prepare")
+
+	good := &preparingRecorder{}
+	b := saboteur.Defect{}.Wrap(good)
+	p, err := b.Prepare(t.Context(), limits, "1", spi.JavaScript)
+	require.NoError(t, err)
+	assert.Equal(t, *limits, good.limits)
+	assert.Equal(t, "1", good.source)
+	assert.EqualValues(t, 77, p.Bytes())
+	cfg := &spi.Config{Limits: *limits, Seed: 7}
+	iso, err := p.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	assert.Equal(t, *cfg, good.config)
+	assert.True(t, good.fromPrepared)
+	req := &spi.Request{Source: "1", Language: spi.JavaScript, Input: json.RawMessage("null")}
+	out, err := iso.Eval(t.Context(), req)
+	require.NoError(t, err)
+	assert.Equal(t, *req, good.request)
+	assert.Equal(t, spoken(), out)
+	assert.ErrorIs(t, iso.Close(), errIsolate)
+	assert.ErrorIs(t, p.Close(), errPrepared)
+	assert.ErrorIs(t, b.Close(), errBackend)
+	iso, err = p.Open(t.Context(), cfg)
+	assert.ErrorIs(t, err, spi.ErrClosed)
+	assert.Nil(t, iso)
+	_, err = b.Prepare(t.Context(), limits, "1", spi.JavaScript)
+	assert.ErrorIs(t, err, spi.ErrClosed)
+}
+
+// preparingRecorder is a recorder for one script.
+type preparingRecorder struct {
+	recorder
+	limits       spi.Limits
+	source       string
+	fromPrepared bool
+}
+
+var errPrepared = errors.New("the script's close")
+
+func (r *preparingRecorder) Prepare(_ context.Context, limits *spi.Limits, source string, _ spi.Language) (spi.Prepared, error) {
+	if r.closed {
+		return nil, spi.ErrClosed
+	}
+	r.limits, r.source = *limits, source
+	return recordedScript{r}, nil
+}
+
+type recordedScript struct{ r *preparingRecorder }
+
+func (p recordedScript) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	p.r.fromPrepared = true
+	return p.r.Open(ctx, cfg)
+}
+func (recordedScript) Bytes() int64 { return 77 }
+func (recordedScript) Close() error { return errPrepared }
+
 func TestADefectLeavesTheCallersRequestAndConfigAlone(t *testing.T) {
 	t.Parallel()
 	for _, d := range saboteur.Defects() {
 		if d.Hangs || d.Meddles {
 			continue
 		}
-		b := d.Wrap(&recorder{})
+		b := d.Wrap(&preparingRecorder{})
 		cfg := spi.Config{Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 8 << 20, OutputBytes: 100, LogBytes: 100}, Seed: 9}
 		req := spi.Request{Source: "1", Language: spi.JavaScript, Input: json.RawMessage("[1]")}
 		sameConfig, sameRequest := cfg, req
 		iso, err := b.Open(t.Context(), &cfg)
 		require.NoError(t, err, d.Name)
 		_, _ = iso.Eval(t.Context(), &req)
+		if p, err := b.Prepare(t.Context(), &cfg.Limits, "1", spi.JavaScript); err == nil {
+			iso, err := p.Open(t.Context(), &cfg)
+			require.NoError(t, err, d.Name)
+			_, _ = iso.Eval(t.Context(), &req)
+		}
 		assert.Equal(t, sameConfig, cfg, d.Name)
 		assert.Equal(t, sameRequest, req, d.Name)
 		assert.ErrorIs(t, b.Release(), errBackend, d.Name)

@@ -56,6 +56,8 @@ const (
 	NeedStack      Need = "stackBytes or callDepth"
 	NeedExactStack Need = "exact stackBytes or callDepth"
 	NeedImage      Need = "image"
+	NeedPrepares   Need = "preparing"
+	NeedNoPrepares Need = "no preparing"
 )
 
 func (n Need) declaredBy(d *spi.Descriptor) bool {
@@ -75,6 +77,10 @@ func (n Need) declaredBy(d *spi.Descriptor) bool {
 		return hasStack && stack.Exact || hasDepth && depth.Exact
 	case NeedImage:
 		return d.Image != ""
+	case NeedPrepares:
+		return d.Prepares
+	case NeedNoPrepares:
+		return !d.Prepares
 	}
 	return false
 }
@@ -95,5 +101,6 @@ func Checks() []Check {
 		sameChecks(),
 		concurrencyChecks(),
 		closeChecks(),
+		prepareChecks(),
 	)
 }

@@ -291,33 +291,36 @@ func openUnderEnded(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// noGoroutines counts those of the whole program, which other work of it may
-// change: it looks again until there are as few as before.
 func noGoroutines(ctx context.Context, s *subject) error {
-	use := func(rounds int) error {
-		for i := range rounds {
-			iso, err := s.isolate(ctx, withTimeout(s.allow(20*time.Millisecond)))
-			if err != nil {
-				return err
-			}
-			evalCtx, cancel := context.WithTimeout(ctx, s.allow(time.Duration(1+i%4)*10*time.Millisecond))
-			_, err = s.evalIn(evalCtx, iso, []string{"1", "for (;;) ;", "throw 1", "while (true) await null"}[i%4], "")
-			cancel()
-			if err == nil {
-				err = iso.Close()
-			}
-			if err != nil {
-				return err
-			}
+	return s.noneLeft("isolates", func(i int) error {
+		iso, err := s.isolate(ctx, withTimeout(s.allow(20*time.Millisecond)))
+		if err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := use(8); err != nil { // pools and caches are full afterwards
-		return err
+		evalCtx, cancel := context.WithTimeout(ctx, s.allow(time.Duration(1+i%4)*10*time.Millisecond))
+		defer cancel()
+		if _, err := s.evalIn(evalCtx, iso, []string{"1", "for (;;) ;", "throw 1", "while (true) await null"}[i%4], ""); err != nil {
+			return err
+		}
+		return iso.Close()
+	})
+}
+
+// noneLeft counts goroutines before and after a use that is repeated. They are
+// those of the whole program, which other work of it may change: it looks again
+// until there are as few as before.
+func (s *subject) noneLeft(what string, use func(i int) error) error {
+	const fewer, more = 8, 40
+	for i := range fewer { // pools and caches are full afterwards
+		if err := use(i); err != nil {
+			return err
+		}
 	}
 	before := runtime.NumGoroutine()
-	if err := use(40); err != nil {
-		return err
+	for i := range more {
+		if err := use(i); err != nil {
+			return err
+		}
 	}
 	var after int
 	for deadline := time.Now().Add(s.allow(5 * time.Second)); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -325,5 +328,5 @@ func noGoroutines(ctx context.Context, s *subject) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d goroutines before 40 isolates and %d after them", before, after)
+	return fmt.Errorf("%d goroutines before %d %s and %d after them", before, more, what, after)
 }

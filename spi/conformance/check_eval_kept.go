@@ -214,8 +214,6 @@ func (s *subject) isolateOf(ctx context.Context, cfg *spi.Config) (spi.Isolate, 
 	if err != nil {
 		return nil, fmt.Errorf("Open: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open = append(s.open, iso)
+	s.closeLater(iso)
 	return iso, nil
 }

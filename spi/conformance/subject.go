@@ -23,18 +23,22 @@ type subject struct {
 	another    func(context.Context) (spi.Backend, error) // makes one more; the check closes it
 
 	mu   sync.Mutex
-	open []spi.Isolate // guarded by mu
+	open []spi.Isolate  // guarded by mu
+	kept []spi.Prepared // guarded by mu
 }
 
-// cleanUp closes the isolates that the check opened. Whether that works is
+// cleanUp closes what the check opened and prepared. Whether that works is
 // judged by the checks of the group CLOSE.
 func (s *subject) cleanUp() {
 	s.mu.Lock()
-	open := s.open
-	s.open = nil
+	open, kept := s.open, s.kept
+	s.open, s.kept = nil, nil
 	s.mu.Unlock()
 	for _, iso := range open {
 		_ = iso.Close()
+	}
+	for _, p := range kept {
+		_ = p.Close()
 	}
 }
 
@@ -89,15 +93,23 @@ func (s *subject) isolate(ctx context.Context, changes ...func(*spi.Config)) (sp
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.open = append(s.open, iso)
-	s.mu.Unlock()
+	s.closeLater(iso)
 	return iso, nil
+}
+
+func (s *subject) closeLater(iso spi.Isolate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = append(s.open, iso)
 }
 
 // openIsolate opens one that the caller closes.
 func (s *subject) openIsolate(ctx context.Context, changes ...func(*spi.Config)) (spi.Isolate, error) {
-	iso, err := s.backend.Open(ctx, s.config(changes...))
+	return opened(s.backend.Open(ctx, s.config(changes...)))
+}
+
+// opened demands an isolate or an error.
+func opened(iso spi.Isolate, err error) (spi.Isolate, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("Open: %w", err)
@@ -134,11 +146,16 @@ func (s *subject) evalIn(ctx context.Context, iso spi.Isolate, source, input str
 }
 
 // eval runs a script in an isolate of its own, which is closed before it returns.
-func (s *subject) eval(ctx context.Context, source, input string, changes ...func(*spi.Config)) (out *spi.Outcome, err error) {
+func (s *subject) eval(ctx context.Context, source, input string, changes ...func(*spi.Config)) (*spi.Outcome, error) {
 	iso, err := s.openIsolate(ctx, changes...)
 	if err != nil {
 		return nil, err
 	}
+	return s.evalOnce(ctx, iso, source, input)
+}
+
+// evalOnce runs a script in an isolate and closes that.
+func (s *subject) evalOnce(ctx context.Context, iso spi.Isolate, source, input string) (out *spi.Outcome, err error) {
 	defer func() { // also where Eval panics
 		if closeErr := iso.Close(); err == nil && closeErr != nil {
 			out, err = nil, fmt.Errorf("closing the isolate: %w", closeErr)

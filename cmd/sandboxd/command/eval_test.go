@@ -167,6 +167,7 @@ func TestBackendsSaysWhatEachPromisesAndWhyOneIsUnavailable(t *testing.T) {
 	assert.Contains(t, got.stdout, "stub (default)\n")
 	assert.Contains(t, got.stdout, "timeoutMs    within 1ms\n")
 	assert.Contains(t, got.stdout, "fuel         exact\n")
+	assert.Contains(t, got.stdout, "  prepares    yes\n")
 
 	got = call{args: args("backends", "--json")}.run(t)
 	var list []struct {
