@@ -12,7 +12,7 @@ import (
 type callGraph struct {
 	calls []callSites
 	table []bool           // whether a function is in the table
-	byRow map[uint32][]int // type index to the functions of that type in the table
+	rows  map[uint32][]int // first index of a type to the functions of it in the table
 }
 
 // callSites is what one body calls, each callee once.
@@ -23,7 +23,7 @@ type callSites struct {
 
 // newCallGraph reads all bodies.
 func newCallGraph(m *wasmbin.Module) (*callGraph, error) {
-	g := &callGraph{calls: make([]callSites, len(m.Codes)), table: make([]bool, len(m.Codes)), byRow: map[uint32][]int{}}
+	g := &callGraph{calls: make([]callSites, len(m.Codes)), table: make([]bool, len(m.Codes)), rows: map[uint32][]int{}}
 	imports := len(m.Imports)
 	var r wasmbin.Reader
 	var ins wasmbin.Instr
@@ -47,12 +47,17 @@ func newCallGraph(m *wasmbin.Module) (*callGraph, error) {
 		for _, f := range m.Elements[i].Functions {
 			if i := int(f) - imports; i >= 0 && !g.table[i] {
 				g.table[i] = true
-				g.byRow[m.Functions[i]] = append(g.byRow[m.Functions[i]], i)
+				t := firstOf(m, m.Functions[i])
+				g.rows[t] = append(g.rows[t], i)
 			}
 		}
 	}
 	return g, nil
 }
+
+// firstOf is the first index of the same type: a call through the table takes
+// any function whose type looks the same.
+func firstOf(m *wasmbin.Module, t uint32) uint32 { return m.TypeIndex(m.Types[t]) }
 
 // components visits the strongly connected components of the functions that in
 // allows, callees first (Tarjan's algorithm). A component of one function that
@@ -135,12 +140,15 @@ func (g *callGraph) breakCycles(broken []bool) {
 }
 
 func (g *callGraph) hub(component []int) int {
-	in, out := map[int]int{}, map[int]int{}
+	in, out := make(map[int]int, len(component)), map[int]int{}
+	for _, f := range component {
+		in[f] = 0
+	}
 	for _, f := range component {
 		for _, c := range g.calls[f].direct {
-			if slices.Contains(component, c) {
+			if n, member := in[c]; member {
+				in[c] = n + 1
 				out[f]++
-				in[c]++
 			}
 		}
 	}

@@ -3,8 +3,11 @@ package quickjs
 import "github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
 
 // maxWeight bounds the instructions that a unit of fuel pays for: those on the
-// longest way through a function, and through the functions without an entry
-// guard that it calls on this way, from one guard to the next.
+// longest way from one guard of a body to the next, with the functions without an
+// entry guard that it calls on this way. So between two looks at the clock a
+// guest runs at most [Slice] times this, and what the calls in progress have paid
+// for before and not used. In practice a unit is some tens of instructions. Much
+// less than this makes allocation ask, more gains nothing.
 const maxWeight = 2000
 
 // maxShallow is how far flat functions may lower the stack pointer unchecked.
@@ -26,11 +29,11 @@ type duty struct {
 
 // duties finds out which functions need which guards, by their places in Codes.
 //
-// A function that always asks needs no reason. Each other one asks if it can be
-// called through the table and calls something that does not return soon, if it
-// is where a cycle of calls is broken, or if it would run for too long
-// otherwise. So each cycle of calls has a function that asks, and each loop has
-// a head that asks; and what lies between is bounded by maxWeight.
+// A function that always asks needs no reason. Each other one asks if it is in
+// the table and not flat, since a call through the table may lead anywhere there;
+// if it is where a cycle of calls by name is broken; or if it would run for too
+// long otherwise. So each cycle of calls has a function that asks. A flat
+// function in the table need not: no way leads back from it.
 func duties(m *wasmbin.Module, stackPointer uint32, limit int, always func(function uint32) bool) ([]duty, error) {
 	g, err := newCallGraph(m)
 	if err != nil {
@@ -44,7 +47,7 @@ func duties(m *wasmbin.Module, stackPointer uint32, limit int, always func(funct
 	weigh := func(f int) int {
 		return longestWay(&r, m.Codes[f].Body, func(call *wasmbin.Instr) int {
 			if call.Op == wasmbin.OpCallIndirect {
-				return byType[call.Index()]
+				return byType[firstOf(m, call.Index())]
 			}
 			if callee := int(call.Index()) - imports; callee >= 0 && !asks[callee] {
 				return weight[callee]
@@ -59,7 +62,7 @@ func duties(m *wasmbin.Module, stackPointer uint32, limit int, always func(funct
 		}
 	}
 	settle(g.order(func(f int) bool { return flat[f] }))
-	for t, row := range g.byRow {
+	for t, row := range g.rows { // in any order: types are apart
 		for _, f := range row {
 			if flat[f] && !asks[f] {
 				byType[t] = max(byType[t], weight[f])

@@ -6,7 +6,16 @@ import (
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
 )
 
-// instrument puts the guards into every body.
+// instrument puts the guards into every body: fuel at each loop head and at the
+// entries that [duties] finds, depth around the bodies of functions that ask and
+// around the calls of those that do not, a check of the stack pointer wherever it
+// may go down far.
+//
+// The depth is the number of calls in progress, without those that cannot lead
+// to a recursion: flat functions and who calls them last. They can only be the
+// innermost ones, and there are no more of them than the longest way down in the
+// module, so the engine's stack is bounded as if they were counted. Only entries
+// that ask compare the depth with the limit: each cycle has one.
 func (g *guards) instrument(m *wasmbin.Module) error {
 	// What the bulk functions charge is looked at when they are entered next.
 	d, err := duties(m, g.stackPointer, maxWeight, func(f uint32) bool { return f == g.bulkCopy || f == g.bulkFill })
@@ -16,6 +25,7 @@ func (g *guards) instrument(m *wasmbin.Module) error {
 	return g.instrumentWith(m, d)
 }
 
+// instrumentWith takes the duties of all defined functions, in order.
 func (g *guards) instrumentWith(m *wasmbin.Module, d []duty) error {
 	w := bodyGuard{guards: g, module: m, duties: d}
 	return m.RewriteBodies(w.rewrite)
@@ -46,7 +56,7 @@ func (w *bodyGuard) label(original uint32) uint32 {
 	return original + w.added - w.frames[len(w.frames)-1-int(original)].added
 }
 
-// duty is that of a function; imported ones ask for nothing and call nothing.
+// duty is that of a function; imported ones do not call the guest.
 func (w *bodyGuard) duty(function uint32) duty {
 	if i := int(function) - len(w.module.Imports); i >= 0 {
 		return w.duties[i]
@@ -64,7 +74,7 @@ func (w *bodyGuard) rewrite(function uint32, code *wasmbin.Code, out *wasmbin.As
 	counted := d.asks && !d.flat
 	w.out, w.added, w.frames = out, 0, append(w.frames[:0], frame{})
 	body := bodyType(w.module, t)
-	if d.asks {
+	if d.asks { // as in loop, but the body returns
 		out.Loop(body).Block(wasmbin.BlockEmpty)
 		w.added += 2
 		w.spend().BrIf(0)
@@ -148,13 +158,15 @@ func (w *bodyGuard) rewrite(function uint32, code *wasmbin.Code, out *wasmbin.As
 //	block $done
 //	  loop $again
 //	    block $out
-//	      loop $head
-//	        (br_if $out (fuel used up))
+//	      loop $head ;; the original's label
+//	        fuel -= 1
+//	        br_if $out if fuel < 0
 //	        body
 //	      end
 //	      br $done
 //	    end
 //	    tick
+//	    fuel += 1
 //	    br $again
 //	  end
 //	end
@@ -187,7 +199,7 @@ func (w *bodyGuard) spend() *wasmbin.Assembler {
 	return w.out.GlobalGet(w.fuel).I64Const(0).Op(wasmbin.OpI64LtS)
 }
 
-// call counts the caller, where its entry does not.
+// call counts the caller while it calls what is not flat, if its entry does not.
 func (w *bodyGuard) call(caller duty, flat bool, ins *wasmbin.Instr) {
 	counted := !caller.asks && !flat
 	if counted {
@@ -216,6 +228,7 @@ func (w *bodyGuard) bulk(own bool, ins *wasmbin.Instr) {
 	}
 }
 
+// blockOfParams is the type of a block that hands on what a loop takes.
 func blockOfParams(m *wasmbin.Module, t wasmbin.BlockType) wasmbin.BlockType {
 	if t < 0 || len(m.Types[t].Params) == 0 {
 		return wasmbin.BlockEmpty
