@@ -55,7 +55,9 @@ type Sandbox struct {
 	snapshots  *snapshots // nil where the backend does not prepare
 	repeats    *repeats   // nil unless Eval prepares what is repeated
 
-	closing chan struct{} // closed by Close
+	lifetime    context.Context // until Close
+	endLifetime context.CancelFunc
+
 	mu      sync.Mutex
 	closed  bool           // guarded by mu
 	running sync.WaitGroup // Add under mu while not closed
@@ -75,8 +77,8 @@ func New(backend spi.Backend, opts *Options) (*Sandbox, error) {
 	s := &Sandbox{
 		backend: backend, descriptor: d, fields: fields(d),
 		ceilings: opts.Ceilings, unlabelled: opts.DangerouslyMarshalWithoutTaintLabel, clock: time.Now,
-		closing: make(chan struct{}),
 	}
+	s.lifetime, s.endLifetime = context.WithCancel(context.Background())
 	var errs []error
 	if !d.Speaks(spi.JavaScript) {
 		errs = append(errs, &RequestError{"backend", fmt.Sprintf("%s does not run language js", d.Name)})
@@ -138,7 +140,7 @@ func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		close(s.closing)
+		s.endLifetime()
 	}
 	s.mu.Unlock()
 	s.running.Wait()
@@ -217,13 +219,7 @@ func (s *Sandbox) turn(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-s.closing:
-			cancel()
-		case <-waiting.Done():
-		}
-	}()
+	defer context.AfterFunc(s.lifetime, cancel)()
 	err := s.turns.Acquire(waiting, 1)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -272,21 +268,18 @@ func checkOutcome(out *spi.Outcome, limits *spi.Limits) error {
 		return fmt.Errorf("outcome has the unknown kind %.40q", out.Error.Kind)
 	case int64(len(out.Value)) > limits.OutputBytes:
 		return fmt.Errorf("outcome has a value of %d bytes, over %s of %d", len(out.Value), spi.LimitOutput, limits.OutputBytes)
-	case out.Error == nil && taint.Valid(out.Value) != nil:
-		return errors.New("outcome has a value that is not strict JSON")
 	}
 	return nil
 }
 
 // label turns an outcome into a result in which all guest data is wrapped.
 func (s *Sandbox) label(j *job, out *spi.Outcome) (*Result, error) {
-	logs := out.Logs
-	if logs == nil {
-		logs = []spi.LogLine{}
-	}
-	labelledLogs, err := taint.WrapValue(taint.OriginSandbox, logs)
-	if err != nil {
-		return nil, &BackendError{s.descriptor.Name, fmt.Errorf("logs: %w", err)}
+	labelledLogs := noLogs()
+	if len(out.Logs) > 0 {
+		var err error
+		if labelledLogs, err = taint.WrapValue(taint.OriginSandbox, out.Logs); err != nil {
+			return nil, &BackendError{s.descriptor.Name, fmt.Errorf("logs: %w", err)}
+		}
 	}
 	r := &Result{
 		Status: StatusOK, Logs: labelledLogs, Run: j.run,
@@ -302,10 +295,18 @@ func (s *Sandbox) label(j *job, out *spi.Outcome) (*Result, error) {
 		r.Error = labelError(out.Error)
 		return r, nil
 	}
-	value := taint.Wrap(taint.OriginSandbox, out.Value)
+	value, err := taint.WrapStrict(taint.OriginSandbox, out.Value)
+	switch {
+	case errors.Is(err, taint.ErrTooDeep):
+		value = taint.Wrap(taint.OriginSandbox, out.Value) // its text
+	case err != nil:
+		return nil, &BackendError{s.descriptor.Name, errors.New("outcome has a value that is not strict JSON")}
+	}
 	r.Value, r.ValueType = &value, out.ValueType
 	return r, nil
 }
+
+func noLogs() taint.Tainted { return taint.Wrap(taint.OriginSandbox, []byte("[]")) }
 
 func labelError(e *spi.ScriptError) *Error {
 	labelled := &Error{
@@ -331,9 +332,8 @@ func (s *Sandbox) tooLarge(j *job) *Result {
 	if j.tooLarge.Name == spi.LimitInput {
 		what = "input"
 	}
-	empty, _ := taint.WrapValue(taint.OriginSandbox, []spi.LogLine{})
 	return &Result{
-		Status: StatusError, Logs: empty, Run: j.run, unlabelled: s.unlabelled,
+		Status: StatusError, Logs: noLogs(), Run: j.run, unlabelled: s.unlabelled,
 		Error: labelError(&spi.ScriptError{
 			Kind: spi.KindInputTooLarge, Limit: j.tooLarge, Name: "LimitError",
 			Message: fmt.Sprintf("the %s is larger than %s of %d", what, j.tooLarge.Name, j.tooLarge.Value),

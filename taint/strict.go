@@ -113,6 +113,9 @@ func DecodeStrict(data []byte, v any) error {
 // [DecodeStrict]. It builds nothing of the value, and its error is a
 // [*DecodeError].
 func Valid(data []byte) error {
+	if jsontext.Value(data).IsValid() { // strict by default
+		return nil
+	}
 	dec := newDecoder(data)
 	if _, err := dec.ReadValue(); err != nil {
 		return explain(data, err)

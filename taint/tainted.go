@@ -48,6 +48,19 @@ func Wrap(origin string, value json.RawMessage) Tainted {
 	return Tainted{Origin: cleanOrigin(origin), Value: wire}
 }
 
+// WrapStrict is [Wrap] for a value that must be strict JSON: see [DecodeStrict] and
+// [MaxValueDepth]. The error is a [*DecodeError], and what is returned with it a
+// labelled null.
+func WrapStrict(origin string, value json.RawMessage) (Tainted, error) {
+	t := Tainted{Origin: cleanOrigin(origin), Value: json.RawMessage("null")}
+	wire, err := wireForm(value)
+	if err != nil {
+		return t, err
+	}
+	t.Value = wire
+	return t, nil
+}
+
 // WrapValue writes v as JSON, as [encoding/json.Marshal] does, and labels it with
 // origin. A bad origin is replaced by [OriginInvalid].
 //
@@ -151,24 +164,24 @@ func wireForm(value json.RawMessage) (json.RawMessage, error) {
 	if len(value) == 0 {
 		return json.RawMessage("null"), nil
 	}
-	if err := Valid(value); err != nil {
-		return nil, err
-	}
-	if len(value) > 2*MaxValueDepth && nesting(value) > MaxValueDepth {
-		return nil, &DecodeError{Err: ErrTooDeep}
-	}
-	var compact bytes.Buffer
-	compact.Grow(len(value))
-	if err := json.Compact(&compact, value); err != nil {
+	// Strict by default; strings and numbers stay as they are written.
+	compact := jsontext.Value(bytes.Clone(value))
+	if err := compact.Format(jsontext.PreserveRawStrings(true)); err != nil {
+		if err := Valid(value); err != nil {
+			return nil, err
+		}
 		return nil, &DecodeError{Err: ErrSyntax}
 	}
+	if len(compact) > 2*MaxValueDepth && nesting(json.RawMessage(compact)) > MaxValueDepth {
+		return nil, &DecodeError{Err: ErrTooDeep}
+	}
 	// E2 80 begins both line separators (and some other punctuation).
-	if !bytes.ContainsAny(compact.Bytes(), "<>&") && !bytes.Contains(compact.Bytes(), []byte("\xe2\x80")) {
-		return compact.Bytes(), nil
+	if !bytes.ContainsAny(compact, "<>&") && !bytes.Contains(compact, []byte("\xe2\x80")) {
+		return json.RawMessage(compact), nil
 	}
 	var escaped bytes.Buffer
-	escaped.Grow(compact.Len() + compact.Len()/8)
-	json.HTMLEscape(&escaped, compact.Bytes())
+	escaped.Grow(len(compact) + len(compact)/8)
+	json.HTMLEscape(&escaped, compact)
 	return escaped.Bytes(), nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/loom-sandbox/sandboxd/backends/wazero"
 	"github.com/loom-sandbox/sandboxd/sandbox"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
@@ -115,21 +116,50 @@ func gcPauses() *metrics.Float64Histogram {
 	return &metrics.Float64Histogram{Counts: slices.Clone(h.Counts), Buckets: slices.Clone(h.Buckets)}
 }
 
-// BenchmarkSmallEval reports the time of a small script through Eval.
+// BenchmarkSmallEval reports the time of a small script with a JSON result, in
+// pristine state and with all limits on, as a caller of the sandbox sees it: as it
+// is, prepared, and on each engine.
 func BenchmarkSmallEval(b *testing.B) {
-	sb := newSandbox(b, nil)
-	req := sandbox.Request{Script: "({ a: 1 + 1, b: [1, 2, 3].map(x => x * 2) })"}
-	var took []float64
-	b.ReportAllocs()
-	for b.Loop() {
-		start := time.Now()
-		result, err := sb.Eval(context.Background(), req)
-		took = append(took, float64(time.Since(start))/float64(time.Microsecond))
-		if err != nil || result.Error != nil {
-			b.Fatal(err, result)
+	const script = "({ a: 1 + 1, b: [1, 2, 3].map(x => x * 2) })"
+	for _, engine := range []struct {
+		name string
+		open func(testing.TB) spi.Backend
+	}{
+		{"wazero", func(tb testing.TB) spi.Backend { return openWazero(tb, wazero.Options{}) }},
+		{"wasmtime", func(tb testing.TB) spi.Backend { return openWasmtime(tb) }},
+	} {
+		backend := engine.open(b)
+		sb, err := sandbox.New(backend, nil)
+		require.NoError(b, err)
+		b.Cleanup(func() { require.NoError(b, sb.Close()) })
+		prepared, err := sb.Prepare(context.Background(), sandbox.PrepareRequest{Script: script})
+		require.NoError(b, err)
+		for _, way := range []struct {
+			name string
+			eval func() (*sandbox.Result, error)
+		}{
+			{"plain", func() (*sandbox.Result, error) {
+				return sb.Eval(context.Background(), sandbox.Request{Script: script})
+			}},
+			{"prepared", func() (*sandbox.Result, error) {
+				return prepared.Eval(context.Background(), sandbox.RunRequest{})
+			}},
+		} {
+			b.Run(engine.name+"/"+way.name, func(b *testing.B) {
+				var took []float64
+				b.ReportAllocs()
+				for b.Loop() {
+					start := time.Now()
+					result, err := way.eval()
+					took = append(took, float64(time.Since(start))/float64(time.Microsecond))
+					if err != nil || result.Error != nil {
+						b.Fatal(err, result)
+					}
+				}
+				report(b, took, "us")
+			})
 		}
 	}
-	report(b, took, "us")
 }
 
 // report gives the distribution of samples, which must not be empty.

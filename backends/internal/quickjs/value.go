@@ -26,6 +26,9 @@ func checkValue(value []byte) ([]byte, error) {
 		}
 		value = repaired
 	}
+	if jsontext.Value(value).IsValid() && nesting(value) <= MaxValueDepth {
+		return value, nil
+	}
 	d := jsontext.NewDecoder(bytes.NewReader(value))
 	if len(value) > 0 && (value[0] == '[' || value[0] == '{') {
 		for {
@@ -46,6 +49,30 @@ func checkValue(value []byte) ([]byte, error) {
 		return nil, errors.New("the result is not one JSON value")
 	}
 	return value, nil
+}
+
+// nesting is how deeply valid JSON is nested, or 0 where that cannot be more than
+// MaxValueDepth.
+func nesting(value []byte) (deepest int) {
+	if bytes.Count(value, []byte("["))+bytes.Count(value, []byte("{")) <= MaxValueDepth {
+		return 0 // it cannot be over
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // jsonProblem is a decoder's error without the text that it met.
