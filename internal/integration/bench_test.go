@@ -2,9 +2,12 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,13 +124,7 @@ func gcPauses() *metrics.Float64Histogram {
 // is, prepared, and on each engine.
 func BenchmarkSmallEval(b *testing.B) {
 	const script = "({ a: 1 + 1, b: [1, 2, 3].map(x => x * 2) })"
-	for _, engine := range []struct {
-		name string
-		open func(testing.TB) spi.Backend
-	}{
-		{"wazero", func(tb testing.TB) spi.Backend { return openWazero(tb, wazero.Options{}) }},
-		{"wasmtime", func(tb testing.TB) spi.Backend { return openWasmtime(tb) }},
-	} {
+	for _, engine := range engines() {
 		backend := engine.open(b)
 		sb, err := sandbox.New(backend, nil)
 		require.NoError(b, err)
@@ -159,6 +156,56 @@ func BenchmarkSmallEval(b *testing.B) {
 				report(b, took, "us")
 			})
 		}
+	}
+}
+
+// BenchmarkJSONInAndOut reports how much dearer 1 MiB of JSON is as input and
+// result than parsed and written by the script itself: the ratio of medians.
+func BenchmarkJSONInAndOut(b *testing.B) {
+	row := `{"id":12345,"name":"some name here","tags":["a","b"],"nested":{"x":1.5,"y":null}}`
+	const rows = 12_600
+	input := json.RawMessage("[" + strings.Repeat(row+",", rows-1) + row + "]")
+	inside := func(times int) string {
+		return fmt.Sprintf("let t = '[' + (%q + ',').repeat(%d - 1) + %q + ']'; for (let i = 0; i < %d; i++) t = JSON.stringify(JSON.parse(t)); t.length", row, rows, row, times)
+	}
+	limits := sandbox.Limits{OutputBytes: 2 << 20, MemoryBytes: 256 << 20, Timeout: time.Minute}
+	for _, engine := range engines() {
+		b.Run(engine.name, func(b *testing.B) {
+			sb, err := sandbox.New(engine.open(b), nil)
+			require.NoError(b, err)
+			defer sb.Close()
+			timed := func(script string, input json.RawMessage) float64 {
+				start := time.Now()
+				result, err := sb.Eval(context.Background(), sandbox.Request{Script: script, Input: input, Limits: limits})
+				require.NoError(b, err)
+				require.Nil(b, result.Error)
+				return float64(time.Since(start)) / float64(time.Millisecond)
+			}
+			var through, once, thrice []float64
+			for b.Loop() {
+				through = append(through, timed("input", input))
+				once, thrice = append(once, timed(inside(1), nil)), append(thrice, timed(inside(3), nil))
+			}
+			middle := func(s []float64) float64 { slices.Sort(s); return s[len(s)/2] }
+			own := (middle(thrice) - middle(once)) / 2
+			b.ReportMetric(own, "inside-ms")
+			b.ReportMetric(middle(through), "through-ms")
+			b.ReportMetric(middle(through)/own, "ratio")
+		})
+	}
+}
+
+// engines are those that this machine has.
+func engines() []struct {
+	name string
+	open func(testing.TB) spi.Backend
+} {
+	return []struct {
+		name string
+		open func(testing.TB) spi.Backend
+	}{
+		{"wazero", func(tb testing.TB) spi.Backend { return openWazero(tb, wazero.Options{}) }},
+		{"wasmtime", func(tb testing.TB) spi.Backend { return openWasmtime(tb) }},
 	}
 }
 
