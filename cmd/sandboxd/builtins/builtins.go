@@ -11,6 +11,11 @@ func Backends() []command.Backend {
 	return []command.Backend{wazeroBackend(), wasmtimeBackend(), qjsBackend()}
 }
 
+// warm is how many isolates a backend makes at its start and keeps: enough for a
+// server's first requests. A larger number is made when it is needed, and goes
+// when it is not.
+func warm(s *command.Settings) int { return min(s.Isolates, 4) }
+
 // cacheDir is where a backend keeps compiled code: where the user says, or in
 // its default place if there is one.
 func cacheDir(s *command.Settings, fallback func() (string, error)) string {

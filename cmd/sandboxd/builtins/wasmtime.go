@@ -17,6 +17,7 @@ func wasmtimeBackend() command.Backend {
 			b, err := wasmtime.New(ctx, &wasmtime.Options{
 				CacheDir: cacheDir(&s, wasmtime.DefaultCacheDir), Logger: s.Logger,
 				EngineImage: s.EngineImage, EngineImageSHA256: s.EngineImageSHA256,
+				IdleIsolates: s.Isolates, WarmIsolates: warm(&s),
 			})
 			if err != nil {
 				return nil, err

@@ -17,6 +17,7 @@ func wazeroBackend() command.Backend {
 			b, err := wazero.New(ctx, &wazero.Options{
 				CacheDir: cacheDir(&s, wazero.DefaultCacheDir), Logger: s.Logger,
 				EngineImage: s.EngineImage, EngineImageSHA256: s.EngineImageSHA256,
+				IdleIsolates: s.Isolates, WarmIsolates: warm(&s),
 			})
 			if err != nil {
 				return nil, err

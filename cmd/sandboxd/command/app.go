@@ -87,6 +87,9 @@ type Settings struct {
 	// EngineImageSHA256 is the lower-case hex sum that the user expects. It has
 	// been checked against EngineImage.
 	EngineImageSHA256 string
+	// Isolates is how many evals run at once, for a backend to have as many
+	// isolates ready; zero where there will be one eval.
+	Isolates int
 	// Logger takes what an operator should know. Never nil.
 	Logger *slog.Logger
 }

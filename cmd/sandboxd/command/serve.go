@@ -90,6 +90,7 @@ func (c *serveCmd) Run(ctx context.Context, app *App, from *settings) error {
 	if err != nil {
 		return err
 	}
+	settings.Isolates = c.concurrent()
 	opts := httpapi.Options{
 		Version: app.version(), Backends: descriptors,
 		MaxTimeout: time.Duration(c.MaxTimeout), MaxSourceBytes: int64(c.MaxSource), MaxInputBytes: int64(c.MaxInput),
