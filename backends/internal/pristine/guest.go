@@ -15,8 +15,9 @@ type Guest struct {
 	mem []byte
 	way Way
 
-	own   pageSet // of the hot spans, as of the last look
-	exact bool    // no other page can have become its own since
+	own     pageSet // of the hot spans, as of the last look
+	counted bool    // a page becomes mem's own by a fault that is counted, and not otherwise
+	exact   bool    // no other page can have become its own since
 
 	watching bool
 	faults   int64 // of this thread, at Begin
@@ -25,10 +26,30 @@ type Guest struct {
 	idle     []uint8 // by page: in how many trials in a row it was not needed
 }
 
-// Guest begins to follow mem, which has the way that WayOf or [Memory.Way] gave.
+// Guest begins to follow mem, which is pristine and has the way that WayOf or
+// [Memory.Way] gave.
 func (im *Image) Guest(mem []byte, way Way) *Guest {
 	pages := len(im.content) / PageBytes
-	return &Guest{im: im, mem: mem, way: way, own: newPageSet(pages), idle: make([]uint8, pages)}
+	return &Guest{
+		im: im, mem: mem, way: way, own: newPageSet(pages), idle: make([]uint8, pages),
+		counted: way == Remap && im.countsFaults && im.ofFile(mem),
+	}
+}
+
+// ofFile reports whether mem, which is pristine, has a file behind all of it. Where
+// it has none the kernel may make one huge page of many, those that are mem's own
+// and those that are not, whenever it likes: then writing to them is no fault.
+// There are at most three pieces, of which the middle one is the file's.
+func (im *Image) ofFile(mem []byte) bool {
+	entry := make(pageEntries, entryBytes)
+	for _, at := range []int{0, len(mem) - PageBytes} {
+		// Comparing reads it, and so brings it there.
+		if len(mem) != len(im.content) || !samePage(mem, im.content, at) ||
+			im.readEntries(entry, mem[at:at+PageBytes]) != nil || !isThere(entry.at(0)) || isOwn(entry.at(0)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Begin says that this goroutine is about to write to the memory. It binds the
@@ -38,7 +59,7 @@ func (g *Guest) Begin() {
 		return
 	}
 	runtime.LockOSThread()
-	g.watching, g.faults = true, threadFaults()
+	g.watching, g.faults = true, g.im.threadFaults()
 }
 
 // Lost says that the memory may be written to by another thread from here to End,
@@ -57,7 +78,7 @@ func (g *Guest) End() {
 		g.exact = false // or was never
 		return
 	}
-	if threadFaults() != g.faults {
+	if g.im.threadFaults() != g.faults {
 		g.exact = false
 	}
 	g.watching = false
@@ -100,7 +121,7 @@ func (g *Guest) Restore() error {
 	if g.im.remap(g.mem, &g.own) != nil {
 		return g.im.Restore(g.mem, Copy)
 	}
-	g.exact = g.im.countsFaults
+	g.exact = g.counted
 	return nil
 }
 

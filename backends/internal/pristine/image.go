@@ -46,7 +46,8 @@ type Image struct {
 	closed    atomic.Bool
 	// countsFaults: the kernel's count of a thread's page faults can be relied on.
 	countsFaults bool
-	entries      sync.Pool // of *[]byte, with an entry of pagemap for each hot page
+	threadFaults func() int64 // that count
+	entries      sync.Pool    // of *[]byte, with an entry of pagemap for each hot page
 }
 
 // New makes an image of content, which it takes over: nobody may change it
@@ -64,7 +65,7 @@ func New(content []byte, cold []Span) (*Image, error) {
 	if length == 0 || length%wasmPageBytes != 0 {
 		return nil, fmt.Errorf("%w: an image of %d bytes, must be a multiple of %d and not 0", ErrLength, length, wasmPageBytes)
 	}
-	im := &Image{content: content}
+	im := &Image{content: content, threadFaults: threadFaults}
 	if err := im.divide(cold); err != nil {
 		return nil, err
 	}

@@ -100,17 +100,17 @@ func (im *Image) faultsAreCounted() bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for at := 0; at < len(mem); at += 61 * PageBytes {
-		before := threadFaults()
+		before := im.threadFaults()
 		mem[at]++
-		if threadFaults() <= before {
+		if im.threadFaults() <= before {
 			return false
 		}
 	}
-	before := threadFaults()
+	before := im.threadFaults()
 	for at := 0; at < len(mem); at += 61 * PageBytes {
 		mem[at]--
 	}
-	return threadFaults() == before
+	return im.threadFaults() == before
 }
 
 // giveBack drops all pages of a mapping: it is then as if it had just been made.
