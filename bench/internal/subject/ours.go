@@ -23,20 +23,30 @@ const (
 )
 
 func oursWazero() Local {
-	return Local{Name: "ours/wazero", Limits: oursLimits, Isolation: oursIsolation, Open: func(ctx context.Context, cacheDir string) (Evaluator, error) {
+	return local("ours/wazero", "", func(ctx context.Context, cacheDir string) (spi.Backend, error) {
 		b, err := wazero.New(ctx, &wazero.Options{CacheDir: cacheDir})
 		if err != nil {
 			return nil, err
 		}
-		return newOurs(b)
-	}}
+		return b, nil
+	})
 }
 
 func oursWasmtime() Local {
+	return local("ours/wasmtime", wasmtime.Unavailable(), func(ctx context.Context, cacheDir string) (spi.Backend, error) {
+		b, err := wasmtime.New(ctx, &wasmtime.Options{CacheDir: cacheDir})
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
+	})
+}
+
+func local(name, missing string, start func(ctx context.Context, cacheDir string) (spi.Backend, error)) Local {
 	return Local{
-		Name: "ours/wasmtime", Limits: oursLimits, Isolation: oursIsolation, Missing: wasmtime.Unavailable(),
+		Name: name, Limits: oursLimits, Isolation: oursIsolation, Missing: missing,
 		Open: func(ctx context.Context, cacheDir string) (Evaluator, error) {
-			b, err := wasmtime.New(ctx, &wasmtime.Options{CacheDir: cacheDir})
+			b, err := start(ctx, cacheDir)
 			if err != nil {
 				return nil, err
 			}
@@ -51,7 +61,7 @@ type ours struct {
 	box     *sandbox.Sandbox
 }
 
-func newOurs(b spi.Backend) (Evaluator, error) {
+func newOurs(b spi.Backend) (*ours, error) {
 	box, err := sandbox.New(b, &sandbox.Options{
 		Defaults: sandbox.Limits{Timeout: work.Timeout, MemoryBytes: work.MemoryBytes}, MaxConcurrent: mostCallers,
 	})

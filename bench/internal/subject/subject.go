@@ -88,5 +88,8 @@ func All(env Env) []Subject {
 
 // locals are the subjects that run in this process.
 func locals() []Local {
-	return []Local{oursWazero(), oursWasmtime(), gojaPeer(), moderncPeer(), qjsPeer()}
+	return []Local{
+		oursWazero(), oursWasmtime(), withPrepared(oursWazero()), withPrepared(oursWasmtime()),
+		gojaPeer(), moderncPeer(), qjsPeer(),
+	}
 }
