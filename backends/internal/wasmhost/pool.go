@@ -51,10 +51,11 @@ type pool struct {
 	timeout time.Duration
 	check   bool
 
-	mu     sync.Mutex
-	idle   []*guest    // guarded by mu; the one used last at the end
-	timer  *time.Timer // guarded by mu; runs while more than warm are idle
-	closed bool        // guarded by mu
+	mu       sync.Mutex
+	idle     []*guest       // guarded by mu; the one used last at the end
+	timer    *time.Timer    // guarded by mu; runs while more than warm are idle
+	closed   bool           // guarded by mu
+	trimming sync.WaitGroup // Add under mu while not closed
 }
 
 // guest is an instance and what is known of its memory.
@@ -174,15 +175,20 @@ func (p *pool) restore(g *guest) error {
 // left that may be closed.
 func (p *pool) trim() {
 	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return
+	}
+	p.trimming.Add(1) // close waits: the module goes away after it
+	defer p.trimming.Done()
 	var old []*guest
 	until := time.Now().Add(-p.timeout)
 	for len(p.idle) > p.warm && !p.idle[0].since.After(until) {
 		old, p.idle = append(old, p.idle[0]), slices.Delete(p.idle, 0, 1)
 	}
-	switch {
-	case p.closed || len(p.idle) <= p.warm:
+	if len(p.idle) <= p.warm {
 		p.timer = nil
-	default:
+	} else {
 		p.timer.Reset(max(p.idle[0].since.Sub(until), time.Millisecond))
 	}
 	p.mu.Unlock()
@@ -206,5 +212,6 @@ func (p *pool) close() error {
 	for _, i := range idle {
 		errs = append(errs, i.Close())
 	}
+	p.trimming.Wait()
 	return errors.Join(append(errs, p.memory.Close())...)
 }
