@@ -177,6 +177,7 @@ func (d *driver) addRun() uint32 {
 	const script, input, length, shape = 0, 1, 2, 3
 	code := wasmbin.Code{}
 	value := code.AddLocal(4, wasmbin.I64)
+	unadopted := code.AddLocal(4, wasmbin.I64)
 	status := code.AddLocal(4, wasmbin.I32)
 	call1 := func(f uint32) {
 		d.constant(f).LocalGet(value).Call(d.call1).LocalSet(value)
@@ -212,9 +213,11 @@ func (d *driver) addRun() uint32 {
 	d.a.End()
 	d.a.LocalGet(value)
 	d.tag().I32Const(tagObject).Op(wasmbin.OpI32Eq).If(wasmbin.BlockEmpty)
+	d.a.LocalGet(value).LocalSet(unadopted)
 	call1(constAdopt)
+	d.a.LocalGet(value).LocalGet(unadopted).Op(wasmbin.OpI64Ne).If(wasmbin.BlockEmpty)
 	d.await(value, status)
-	d.a.End().End()
+	d.a.End().End().End()
 
 	d.a.I32Const(1).GlobalSet(d.finishing)
 	call1(constFinish)

@@ -34,9 +34,13 @@ function typeOfValue(value) {
   return VALUE_TYPES[typeof value];
 }
 
-// adopt is what `return value` does in an async function: a thenable is awaited, its `then` read once.
+// adopt is what `return value` does in an async function: a thenable is awaited, its `then` read once. Most values are
+// none; they come back as they are, which spares a promise.
 function adopt(value) {
-  return new NativePromise((resolve) => resolve(value));
+  const then = value.then;
+  if (typeof then !== 'function') return value;
+  const once = { __proto__: null, then: (resolve, reject) => apply(then, value, [resolve, reject]) };
+  return new NativePromise((resolve) => resolve(once));
 }
 
 // completion takes the value out of the record that an async script ends with. Where a script has made records
