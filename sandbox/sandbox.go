@@ -52,6 +52,7 @@ type Sandbox struct {
 	turns      *semaphore.Weighted
 	unlabelled bool
 	clock      func() time.Time
+	noLogs     taint.Tainted
 	snapshots  *snapshots // nil where the backend does not prepare
 	repeats    *repeats   // nil unless Eval prepares what is repeated
 
@@ -77,6 +78,7 @@ func New(backend spi.Backend, opts *Options) (*Sandbox, error) {
 	s := &Sandbox{
 		backend: backend, descriptor: d, fields: fields(d),
 		ceilings: opts.Ceilings, unlabelled: opts.DangerouslyMarshalWithoutTaintLabel, clock: time.Now,
+		noLogs: taint.Wrap(taint.OriginSandbox, []byte("[]")),
 	}
 	s.lifetime, s.endLifetime = context.WithCancel(context.Background())
 	var errs []error
@@ -274,7 +276,7 @@ func checkOutcome(out *spi.Outcome, limits *spi.Limits) error {
 
 // label turns an outcome into a result in which all guest data is wrapped.
 func (s *Sandbox) label(j *job, out *spi.Outcome) (*Result, error) {
-	labelledLogs := noLogs()
+	labelledLogs := s.noLogs
 	if len(out.Logs) > 0 {
 		var err error
 		if labelledLogs, err = taint.WrapValue(taint.OriginSandbox, out.Logs); err != nil {
@@ -306,8 +308,6 @@ func (s *Sandbox) label(j *job, out *spi.Outcome) (*Result, error) {
 	return r, nil
 }
 
-func noLogs() taint.Tainted { return taint.Wrap(taint.OriginSandbox, []byte("[]")) }
-
 func labelError(e *spi.ScriptError) *Error {
 	labelled := &Error{
 		Kind: e.Kind, Limit: e.Limit, Line: e.Line, Column: e.Column,
@@ -333,7 +333,7 @@ func (s *Sandbox) tooLarge(j *job) *Result {
 		what = "input"
 	}
 	return &Result{
-		Status: StatusError, Logs: noLogs(), Run: j.run, unlabelled: s.unlabelled,
+		Status: StatusError, Logs: s.noLogs, Run: j.run, unlabelled: s.unlabelled,
 		Error: labelError(&spi.ScriptError{
 			Kind: spi.KindInputTooLarge, Limit: j.tooLarge, Name: "LimitError",
 			Message: fmt.Sprintf("the %s is larger than %s of %d", what, j.tooLarge.Name, j.tooLarge.Value),

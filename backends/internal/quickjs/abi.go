@@ -7,6 +7,7 @@ type jsValue = uint64
 const (
 	tagInt       = 0
 	tagBool      = 1
+	tagNull      = 2
 	tagUndefined = 3
 	tagException = 6
 	tagObject    = -1

@@ -92,6 +92,10 @@ func (b *boot) run() error {
 	if err := b.loadPrelude(); err != nil {
 		return fmt.Errorf("prelude: %w", err)
 	}
+	const null = jsValue(tagNull) << 32
+	if _, err := b.call(fnSetPropertyStr, uint64(hd.Context), hd.Global, uint64(hd.InputName), null); err != nil {
+		return err
+	}
 	if err := b.learnReturnError(); err != nil {
 		return err
 	}

@@ -172,7 +172,8 @@ func (d *driver) await(value, status uint32) {
 }
 
 // addRun defines run(code, input, length, form) -> status: the input becomes a
-// global, the script runs, what it ends with is awaited and written.
+// global, the script runs, what it ends with is awaited and written. An input of
+// length zero is the null that the image has.
 func (d *driver) addRun() uint32 {
 	const script, input, length, shape = 0, 1, 2, 3
 	code := wasmbin.Code{}
@@ -187,6 +188,7 @@ func (d *driver) addRun() uint32 {
 		return d.a.LocalGet(shape).I32Const(int32(f)).Op(wasmbin.OpI32Eq)
 	}
 	d.a.Reset()
+	d.a.LocalGet(length).If(wasmbin.BlockEmpty)
 	d.constant(constContext).LocalGet(input).LocalGet(length)
 	d.constant(constInputName)
 	d.engine("JS_ParseJSON").LocalSet(value)
@@ -196,6 +198,7 @@ func (d *driver) addRun() uint32 {
 	d.constant(constInputName).LocalGet(value)
 	d.engine("JS_SetPropertyStr").I32Const(0).Op(wasmbin.OpI32LtS)
 	d.endIf(ranThrew)
+	d.a.End()
 
 	d.constant(constContext).LocalGet(script)
 	d.engine("JS_EvalFunction").LocalSet(value)

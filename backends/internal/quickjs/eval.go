@@ -121,7 +121,8 @@ func (e *eval) take(at uint32) error {
 	return err
 }
 
-// run takes a parsed script to an emitted result, in one crossing.
+// run takes a parsed script to an emitted result, in one crossing. No input means
+// what the global holds already.
 func (e *eval) run(p program, input []byte) error {
 	at, err := e.put(input)
 	if err != nil {

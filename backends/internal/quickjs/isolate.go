@@ -98,7 +98,8 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	h := i.host
 	h.watcher.Begin()
 	defer h.watcher.End()
-	if i.seed != 0 {
+	fresh := i.seed != 0
+	if fresh {
 		state, ok := window(h.inst.Memory(), i.img.handles.RandomState, 8)
 		if !ok {
 			return nil, errors.New("quickjs: instance is smaller than its image")
@@ -127,7 +128,11 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 			p, failure = e.compile(req.Source)
 		}
 		if failure == nil {
-			failure = e.run(p, req.Input)
+			input := req.Input
+			if fresh && string(input) == "null" {
+				input = nil // the image has it
+			}
+			failure = e.run(p, input)
 		}
 	}
 	stopWatching()
