@@ -54,6 +54,17 @@ func TestNoLogsAreKeptWhereNoneAreAllowed(t *testing.T) {
 	assert.True(t, h.sink.truncated)
 }
 
+func TestALineThatIsNotKeptCostsNoAllocation(t *testing.T) {
+	limits := testLimits()
+	limits.LogBytes = 8
+	h, inst := newTestHost(1<<16, limits)
+	copy(inst.memory, "a line that is longer than what is left")
+	h.emit(opLog, 0, 39)
+	require.True(t, h.sink.truncated)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { h.emit(opLog, 0, 39) }))
+	require.Len(t, h.sink.logs, 1)
+}
+
 func TestAResultIsTakenOnceAndOnlyWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	h, inst := newTestHost(256, testLimits())
