@@ -25,6 +25,8 @@ type duty struct {
 	shallow bool
 	// raises are the places where the pointer is set back; see [stackUse].
 	raises map[int]bool
+	// inside are the loops that call tick inside; see [insideLoops].
+	inside map[int]bool
 }
 
 // duties finds out which functions need which guards, by their places in Codes.
@@ -84,6 +86,7 @@ func duties(m *wasmbin.Module, stackPointer uint32, limit int, always func(funct
 	for _, f := range g.order(func(int) bool { return true }) {
 		use := stackUseOf(&r, stackPointer, m.Codes[f].Body)
 		d[f] = duty{asks: asks[f], flat: flat[f], shallow: flat[f] && use.regular, raises: use.raises}
+		d[f].inside = insideLoops(&r, m.Codes[f].Body)
 		if !flat[f] {
 			continue
 		}

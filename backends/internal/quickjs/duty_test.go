@@ -177,3 +177,31 @@ func maybe(a *wasmbin.Assembler) {
 	a.GlobalGet(0).I32Const(64).Op(wasmbin.OpI32Sub).LocalTee(0).GlobalSet(0).End()
 	a.LocalGet(0).I32Const(64).Op(wasmbin.OpI32Add).GlobalSet(0)
 }
+
+func TestInALargeBodyOnlyTheBigSwitchHasItsTickOutside(t *testing.T) {
+	t.Parallel()
+	loop := func(labels int, inner ...func(a *wasmbin.Assembler)) func(a *wasmbin.Assembler) {
+		return func(a *wasmbin.Assembler) {
+			a.Loop(wasmbin.BlockEmpty).Block(wasmbin.BlockEmpty)
+			all(inner...)(a)
+			a.I32Const(0).BrTable(make([]uint32, labels), 0)
+			a.End().End()
+		}
+	}
+	for name, c := range map[string]struct {
+		body   func(a *wasmbin.Assembler)
+		inside int
+	}{
+		"a small body":          {all(loop(1), loop(manyLabels)), 0},
+		"a loop without switch": {all(nops(largeBody), loop(1)), 1},
+		"the switch":            {all(nops(largeBody), loop(1), loop(manyLabels)), 1},
+		"what is around it":     {all(nops(largeBody), loop(1, loop(manyLabels), loop(1))), 1},
+		"what is in it":         {all(nops(largeBody), loop(manyLabels, loop(1), loop(manyLabels-1))), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var r wasmbin.Reader
+			assert.Len(t, insideLoops(&r, small(nil, c.body).Codes[0].Body), c.inside)
+		})
+	}
+}

@@ -46,7 +46,7 @@ type bodyGuard struct {
 
 // frame is an open block of the original body.
 type frame struct {
-	loop  bool
+	loop  bool   // with tick outside
 	added uint32 // our labels around it
 }
 
@@ -94,7 +94,13 @@ func (w *bodyGuard) rewrite(function uint32, code *wasmbin.Code, out *wasmbin.As
 			out.Raw(ins.Raw)
 			w.frames = append(w.frames, frame{added: w.added})
 		case wasmbin.OpLoop:
-			w.loop(ins.BlockType())
+			if d.inside[ins.Offset] {
+				out.Raw(ins.Raw)
+				w.frames = append(w.frames, frame{added: w.added})
+				w.spend().If(wasmbin.BlockEmpty).Call(w.tick).End()
+			} else {
+				w.loop(ins.BlockType())
+			}
 		case wasmbin.OpEnd:
 			last := w.frames[len(w.frames)-1]
 			w.frames = w.frames[:len(w.frames)-1]
@@ -153,7 +159,7 @@ func (w *bodyGuard) rewrite(function uint32, code *wasmbin.Code, out *wasmbin.As
 
 // loop opens a loop whose head asks for fuel. The call of tick is outside the
 // loop and enters it again, since a call inside costs engines registers even
-// where it is not taken:
+// where it is not taken (but see [insideLoops]):
 //
 //	block $done
 //	  loop $again

@@ -16,8 +16,8 @@ import (
 // it, put together here from the exports and not by the code under test.
 type guardedImage struct {
 	*wasmbin.Module
-	spend, count, uncount []byte
-	table                 map[uint32]bool
+	spend, orTick, count, uncount []byte
+	table                         map[uint32]bool
 }
 
 func readGuarded(t *testing.T) *guardedImage {
@@ -35,6 +35,10 @@ func readGuarded(t *testing.T) *guardedImage {
 	var a wasmbin.Assembler
 	a.GlobalGet(fuel).I64Const(1).Op(wasmbin.OpI64Sub).GlobalSet(fuel).GlobalGet(fuel).I64Const(0).Op(wasmbin.OpI64LtS)
 	g.spend = clone(&a)
+	tick := slices.IndexFunc(m.Imports, func(im wasmbin.Import) bool { return im.Name == "tick" })
+	a.Reset()
+	a.If(wasmbin.BlockEmpty).Call(uint32(tick)).End()
+	g.orTick = clone(&a)
 	a.Reset()
 	a.GlobalGet(depth).I32Const(1).Op(wasmbin.OpI32Add).GlobalSet(depth)
 	g.count = clone(&a)
@@ -94,7 +98,7 @@ func TestEachLoopAndEachCycleOfCallsAsksForFuel(t *testing.T) {
 	t.Parallel()
 	g := readGuarded(t)
 	quiet := map[uint32]map[uint32]bool{} // functions that do not ask, and what they call
-	loops, heads, asking := 0, 0, 0
+	loops, heads, inside, asking := 0, 0, 0, 0
 	for i := range g.Codes {
 		f := uint32(len(g.Imports) + i)
 		body := g.body(f)
@@ -105,8 +109,11 @@ func TestEachLoopAndEachCycleOfCallsAsksForFuel(t *testing.T) {
 			switch ins.Op {
 			case wasmbin.OpLoop:
 				loops++
-				if g.asksAt(body[ins.Offset+len(ins.Raw):], 1) {
+				head := body[ins.Offset+len(ins.Raw):]
+				if g.asksAt(head, 1) {
 					heads++
+				} else if bytes.HasPrefix(head, slices.Concat(g.spend, g.orTick)) {
+					inside++
 				}
 			case wasmbin.OpCall:
 				callees[ins.Index()] = true
@@ -123,10 +130,23 @@ func TestEachLoopAndEachCycleOfCallsAsksForFuel(t *testing.T) {
 			quiet[f] = callees
 		}
 	}
-	// Two loops belong to each loop of the source, one of which turns only after
-	// a tick, as does the one of an entry.
-	assert.Equal(t, loops, 2*heads+asking)
-	assert.Greater(t, heads, 1700)
+	// Where tick is called outside, two loops belong to a loop of the source, one
+	// of which turns only after a tick, as does the one of an entry.
+	assert.Equal(t, loops, 2*heads+inside+asking)
+	source, _ := DefaultSource()
+	plain, _, err := rewrite(source, false)
+	require.NoError(t, err)
+	original := 0
+	for i := range plain.Codes {
+		var ins wasmbin.Instr
+		for r := wasmbin.NewReader(plain.Codes[i].Body); r.Next(&ins); {
+			if ins.Op == wasmbin.OpLoop {
+				original++
+			}
+		}
+	}
+	assert.Equal(t, original, heads+inside)
+	assert.Less(t, inside, 100, "only the interpreter's main function has such loops")
 	assert.Greater(t, len(quiet), 700, "the guards are cheap because these have none")
 	assert.Zero(t, acyclic(quiet), "functions in cycles that do not ask")
 }

@@ -263,6 +263,21 @@ func runRandom(t *testing.T, m *wasmbin.Module, g *guards, f uint32) randomResul
 	return result
 }
 
+// insideAtRandom has half of the loops call tick inside, as large bodies do.
+func insideAtRandom(d []duty, m *wasmbin.Module, seed uint64) {
+	choose := rand.New(rand.NewPCG(seed, 1))
+	var r wasmbin.Reader
+	var ins wasmbin.Instr
+	for i := range d {
+		d[i].inside = map[int]bool{}
+		for r.Reset(m.Codes[i].Body); r.Next(&ins); {
+			if ins.Op == wasmbin.OpLoop {
+				d[i].inside[ins.Offset] = choose.IntN(2) == 0
+			}
+		}
+	}
+}
+
 func TestRandomProgramsComputeTheSameWithGuardsAndBurnWhatTheyShould(t *testing.T) {
 	t.Parallel()
 	fuel := uint64(0)
@@ -275,6 +290,7 @@ func TestRandomProgramsComputeTheSameWithGuardsAndBurnWhatTheyShould(t *testing.
 		g, err := newGuards(guarded, 0, 0, 0)
 		require.NoError(t, err)
 		g.addFunctions(guarded)
+		insideAtRandom(d, guarded, seed)
 		own := make([]duty, len(guarded.Codes)-len(d))
 		require.NoError(t, g.instrumentWith(guarded, append(d, own...)))
 		guarded, err = wasmbin.Decode(guarded.Encode())
