@@ -10,8 +10,8 @@ import (
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
-// Slice is the fuel that a guest burns between two looks at the clock, about
-// 0.13 ms of running. The engines' compiled code is no safe point for Go's
+// Slice is the fuel that a guest burns between two looks at the clock, 0.1 to
+// 0.3 ms of running. The engines' compiled code is no safe point for Go's
 // garbage collector, so a tick also bounds how long the guest can hold up the
 // whole process.
 const Slice = 20_000
