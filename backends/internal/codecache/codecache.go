@@ -28,6 +28,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -144,20 +145,33 @@ func (e *Entry) Verify() (found bool, err error) {
 	if len(want) != len(files) {
 		return false, fmt.Errorf("%w: %d files, stored were %d", ErrCorrupt, len(files), len(want))
 	}
-	for _, name := range files {
-		if err := checkPrivate(filepath.Join(e.dir, name), false); err != nil {
-			return false, err
-		}
-		got, err := hashFile(filepath.Join(e.dir, name))
-		if err != nil {
-			return false, err
-		}
-		if want[filepath.ToSlash(name)] != got {
-			return false, fmt.Errorf("%w: %s has another hash", ErrCorrupt, filepath.ToSlash(name))
+	// Hashing is a good part of a start: all files at once.
+	problems := make([]error, len(files))
+	var all sync.WaitGroup
+	for i, name := range files {
+		all.Go(func() { problems[i] = e.check(name, want[filepath.ToSlash(name)]) })
+	}
+	all.Wait()
+	for _, problem := range problems {
+		if problem != nil {
+			return false, problem
 		}
 	}
 	e.verified = files
 	return len(files) > 0, nil
+}
+
+// check looks at one stored file.
+func (e *Entry) check(name, want string) error {
+	path := filepath.Join(e.dir, name)
+	if err := checkPrivate(path, false); err != nil {
+		return err
+	}
+	got, err := hashFile(path)
+	if err == nil && got != want {
+		err = fmt.Errorf("%w: %s has another hash", ErrCorrupt, filepath.ToSlash(name))
+	}
+	return err
 }
 
 // Changed reports whether files were added or removed since Verify, so that the
@@ -210,11 +224,15 @@ func (e *Entry) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("codecache: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
+	info, err := f.Stat()
+	if err == nil && info.Size() > limit {
 		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
 	}
 	if err != nil {
+		return nil, fmt.Errorf("codecache: %w", err)
+	}
+	data := make([]byte, info.Size()) // megabytes: a buffer that grows would cost milliseconds
+	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("codecache: %w", err)
 	}
 	return data, nil
