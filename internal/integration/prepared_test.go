@@ -259,3 +259,29 @@ func TestWhatDoesNotParseIsNotPrepared(t *testing.T) {
 		requireLikePlain(t, b, p, &tr)
 	})
 }
+
+// TestAPreparedIsolateIsRestoredThoughNothingRanInIt: what preparing left is put
+// into memory by the host, and there by no eval.
+func TestAPreparedIsolateIsRestoredThoughNothingRanInIt(t *testing.T) {
+	t.Parallel()
+	forEachEngine(t, func(t *testing.T, engine string) {
+		b := pooled{IdleIsolates: 2, CheckRestored: true}.open(t, engine)
+		tr := newTrial("", strings.Repeat("var x = { a: [1, 2, 3], b: 'text' };\n", 400)+"x")
+		tr = tr.onlyFuelEnds(verdictFuel)
+		p, err := preparedFor(b, &tr, false)
+		require.NoError(t, err)
+		open := func(from spi.Backend) spi.Isolate {
+			iso, err := from.Open(t.Context(), &tr.config)
+			require.NoError(t, err)
+			return iso
+		}
+		parsed := open(b) // where the script was parsed, whose pages are its own since
+		defer parsed.Close()
+		require.NoError(t, open(b).Close())
+		for range 3 { // the one that nothing was ever written to
+			require.NoError(t, open(p).Close())
+			require.NoError(t, open(b).Close())
+		}
+		requireLikePlain(t, b, p, &tr)
+	})
+}
