@@ -128,6 +128,16 @@ func preparedDefects() []Defect {
 			}),
 		},
 		{
+			Name: "prepared-takes-any-script-without-fuel", Wrong: "The isolate of a prepared script runs another one first where fuel is short.",
+			CaughtBy: []string{"PREP-017"}, Seen: "is not the script that was prepared",
+			build: openingPrepared(func(ctx context.Context, p *prepared, cfg *spi.Config) (spi.Isolate, error) {
+				if cfg.Limits.Fuel != 1 {
+					return orNone(p.isolate(ctx, cfg))
+				}
+				return orNone(p.plainly(ctx, cfg))
+			}),
+		},
+		{
 			Name: "prepared-takes-no-other-script", Wrong: "The isolate of a prepared script runs no other one, later either.",
 			CaughtBy: []string{"PREP-018"}, Seen: "not supported",
 			build: evaluatingPrepared(func(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {

@@ -36,7 +36,8 @@ type Watch interface {
 }
 
 // NewIsolate makes an isolate of an instance whose host must be h: a pristine one,
-// or with parsed not nil one whose memory is as [Parse] left it. release is called
+// or with parsed not nil one whose memory is as [Parse] left it, unless it is to be
+// parsed [Parsed.Again]. release is called
 // once, when no eval runs; worn says that the instance ran for long or was stopped,
 // so that its engine may hold more for it than for a fresh one. Nothing is written
 // to the memory but in evals, which tell watch.
@@ -122,7 +123,7 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	failure := errNotStarted
 	if !h.stopNow() {
 		var p program
-		if parsed != nil {
+		if parsed != nil && !parsed.again {
 			p, failure = parsed.program, nil
 		} else {
 			p, failure = e.compile(req.Source)

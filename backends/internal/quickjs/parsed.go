@@ -13,7 +13,12 @@ type Parsed struct {
 	source  string
 	program program
 	fuel    int64
+	again   bool // parse it again
 }
+
+// Again is the script for an isolate of a pristine instance, which parses it
+// anew: for limits that parsing would reach.
+func (p *Parsed) Again() *Parsed { return &Parsed{source: p.source, again: true} }
 
 // Fuel is what parsing burnt.
 func (p *Parsed) Fuel() int64 { return p.fuel }

@@ -52,7 +52,7 @@ func (b *Backend) Describe() spi.Descriptor {
 
 // Open implements [spi.Backend].
 func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
-	return b.open(ctx, cfg, nil)
+	return b.open(ctx, cfg, nil, nil)
 }
 
 // enter keeps the backend from being closed, or says why that is too late. Who
@@ -75,9 +75,9 @@ func (b *Backend) enter(ctx context.Context, l *spi.Limits) error {
 	return nil
 }
 
-// open lends an instance to a new isolate, in the state of from where that is
-// not nil.
-func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (spi.Isolate, error) {
+// open lends an instance to a new isolate for a script, or for any where parsed is
+// nil; in the state after parsing where from is not nil.
+func (b *Backend) open(ctx context.Context, cfg *spi.Config, parsed *quickjs.Parsed, from *pristine.Delta) (spi.Isolate, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -89,10 +89,6 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (sp
 	g, err := b.lend(host, cfg.Limits.MemoryBytes, from)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
-	}
-	var parsed *quickjs.Parsed
-	if from != nil {
-		parsed = from.parsed
 	}
 	var iso *quickjs.Isolate
 	iso = quickjs.NewIsolate(b.image, g, host, g.memory, parsed, func(worn bool) error {
@@ -108,19 +104,19 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, from *prepared) (sp
 	return iso, nil
 }
 
-// lend takes a guest and brings it into a prepared state.
-func (b *Backend) lend(h *quickjs.Host, maxBytes int64, from *prepared) (*guest, error) {
+// lend takes a guest and brings it into the state of from, where that is not nil.
+func (b *Backend) lend(h *quickjs.Host, maxBytes int64, from *pristine.Delta) (*guest, error) {
 	g, err := b.pool.take(h, maxBytes)
 	if err != nil || from == nil {
 		return g, err
 	}
-	if size := from.delta.MemoryBytes(); size > int64(len(g.Memory())) {
+	if size := from.MemoryBytes(); size > int64(len(g.Memory())) {
 		if err := g.Grow(size); err != nil {
 			return nil, errors.Join(err, g.Close())
 		}
 	}
-	g.memory.Applies(from.delta)
-	if err := from.delta.Apply(g.Memory()); err != nil {
+	g.memory.Applies(from)
+	if err := from.Apply(g.Memory()); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil

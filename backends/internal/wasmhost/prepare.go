@@ -3,7 +3,6 @@ package wasmhost
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -59,19 +58,10 @@ func (p *prepared) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, erro
 	if p.closed.Load() {
 		return nil, spi.ErrClosed
 	}
-	from := p
-	if fuel := cmpFuel(cfg.Limits.Fuel); fuel < p.parsed.Fuel() || cfg.Limits.MemoryBytes/PageBytes*PageBytes < p.delta.MemoryBytes() {
-		from = nil // limits that parsing would reach: let it
+	if fuel := cfg.Limits.Fuel; fuel > 0 && fuel < p.parsed.Fuel() || cfg.Limits.MemoryBytes/PageBytes*PageBytes < p.delta.MemoryBytes() {
+		return p.backend.open(ctx, cfg, p.parsed.Again(), nil) // limits that parsing would reach: let it
 	}
-	return p.backend.open(ctx, cfg, from)
-}
-
-// cmpFuel is a limit of fuel as a number to compare.
-func cmpFuel(limit int64) int64 {
-	if limit == 0 {
-		return math.MaxInt64
-	}
-	return limit
+	return p.backend.open(ctx, cfg, p.parsed, p.delta)
 }
 
 // Bytes implements [spi.Prepared].
