@@ -32,7 +32,7 @@ type Options struct {
 	EngineImageSHA256 string
 	// IdleIsolates is how many isolates are kept while nobody uses them, so that
 	// the next Open takes microseconds; zero means twice the number of processors
-	// and 16 at least, below zero none. One that is idle takes some hundred KiB.
+	// and 16 at least, below zero none. One that is idle takes about 1 MiB.
 	// It bounds nothing else: as many as memory allows may be open at once.
 	IdleIsolates int
 	// WarmIsolates is how many New makes, and keeps however long they idle; at most

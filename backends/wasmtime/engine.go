@@ -18,7 +18,7 @@ import (
 )
 
 // maxStackBytes is what guest code may use of a thread's stack. The image's own
-// guards end every recursion that we know within 6.25 MiB of it, which
+// guards end every recursion that we know within 6.7 MiB of it, which
 // TestOneVerdict looks at; the rest of the thread's 8 MiB is for the engine.
 const maxStackBytes = 7 << 20
 

@@ -22,6 +22,6 @@
 //
 // Every limit of [spi.Limits] is enforced. Memory is exact to one WebAssembly
 // page of 64 KiB and at most [MaxMemoryBytes]; fuel is exact to the unit; a
-// timeout is noticed after one slice of fuel, about 0.13 ms, and at the latest
+// timeout is noticed after one slice of fuel, 0.1 to 0.3 ms, and at the latest
 // after 100 ms, when wazero is enlarging its native stack for a deep recursion.
 package wazero

@@ -6,15 +6,16 @@
 // # The image
 //
 // [Build] rewrites the module (guards, own stack, two host functions), boots it
-// once on an engine, runs the prelude, and writes the memory back as the data of
-// a new module. An isolate is then an instance of that image and nothing else.
+// once on an engine, runs the prelude, and keeps the memory beside the module. An
+// isolate is then an instance of both and nothing else. Code of ours inside the
+// image, the driver, takes a parsed script to its written result.
 //
 // # Security
 //
 // Linear memory belongs to the guest, interpreter and script alike, and proves
 // nothing. Every limit rests on what only the host or the rewritten code can
 // write: the globals fuel, depth, stack pointer, and the flags for a refused
-// growth and a low stack; all are outside linear memory. Every pointer, length
+// growth, a low stack and a result being written; all are outside linear memory. Every pointer, length
 // and text that comes from the guest is checked as hostile.
 //
 // # Concurrency

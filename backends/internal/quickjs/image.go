@@ -136,7 +136,7 @@ func (img *Image) WithData() ([]byte, error) {
 }
 
 // A script that does not recurse deeply stays in the upper part of the stack,
-// and a small one in the free heap's beginning.
+// and a small one in the beginning of what is free in the heap.
 const (
 	warmStack = 64 << 10
 	warmHeap  = 128 << 10
@@ -145,15 +145,15 @@ const (
 // ColdMemory are the parts of the memory that ordinary scripts do not touch, as
 // pairs of start and end, in whole pages of 4 KiB.
 func (img *Image) ColdMemory() [][2]int64 {
-	const page = 4096
-	end := int64(len(img.Memory))
-	used := end
-	for used > 0 && img.Memory[used-1] == 0 {
-		used--
-	}
+	const fewest = 256 << 10 // of less it is cheaper to look at the pages
 	cold := [][2]int64{{int64(img.layout.StackLow), int64(img.layout.StackTop) - warmStack}}
-	if free := (used + warmHeap + page - 1) / page * page; free < end {
-		cold = append(cold, [2]int64{free, end})
+	end := int64(img.layout.StackTop)
+	for _, run := range append(runs(img.Memory), [2]int{len(img.Memory), len(img.Memory)}) {
+		// What lies free between the parts of the heap that hold something.
+		if free, until := end+warmHeap, int64(run[0]); until-free >= fewest {
+			cold = append(cold, [2]int64{free, until})
+		}
+		end = max(end, int64(run[1]))
 	}
 	return cold
 }

@@ -16,15 +16,31 @@ import (
 type Isolate struct {
 	host  *Host
 	img   *Image
-	close func(worn bool) error
+	close func(Wear) error
 
 	mu    sync.Mutex // held while an eval runs, and while closing
 	spent bool       // guarded by mu
 	done  bool       // guarded by mu
+	wear  Wear       // guarded by mu
 
 	parsed *Parsed // of the first eval, nil otherwise; guarded by mu
 	seed   uint64  // of Math.random, to be written before the first eval, or 0; guarded by mu
 }
+
+// Wear is how much an engine may hold for an instance that it would not hold for a
+// fresh one: a native stack, above all, which grows with the depth of calls.
+type Wear int
+
+// Wear of an instance.
+const (
+	WearNone Wear = iota
+	WearSome      // a stack of some MiB is possible, not likely
+	WearMuch      // it ran for long, or was stopped in the middle
+)
+
+// someFuel is the fuel of an eval from which WearSome begins: a plain call burns
+// about twenty units and takes 8 KiB of wazero's stack.
+const someFuel = 2000
 
 // Watch is told of everything that writes to an instance's memory, by the thread
 // that does. An eval is bound to its thread between Begin and Lost or End,
@@ -37,11 +53,9 @@ type Watch interface {
 
 // NewIsolate makes an isolate of an instance whose host must be h: a pristine one,
 // or with parsed not nil one whose memory is as [Parse] left it, unless it is to be
-// parsed [Parsed.Again]. release is called
-// once, when no eval runs; worn says that the instance ran for long or was stopped,
-// so that its engine may hold more for it than for a fresh one. Nothing is written
-// to the memory but in evals, which tell watch.
-func NewIsolate(img *Image, inst Instance, h *Host, watch Watch, parsed *Parsed, release func(worn bool) error) *Isolate {
+// parsed [Parsed.Again]. release is called once, when no eval runs. Nothing is
+// written to the memory but in evals, which tell watch.
+func NewIsolate(img *Image, inst Instance, h *Host, watch Watch, parsed *Parsed, release func(Wear) error) *Isolate {
 	h.inst, h.running, h.watcher = inst, &img.running, watch
 	// xorshift64* has a state of zero that it never leaves.
 	return &Isolate{host: h, img: img, close: release, parsed: parsed, seed: h.random.next() | 1}
@@ -56,7 +70,7 @@ func (i *Isolate) Close() error {
 		return nil
 	}
 	i.done = true
-	return i.close(i.spent || i.host.ticks > 0)
+	return i.close(i.wear)
 }
 
 // HeapSHA256 is a digest of all that the guest is between two evals: its memory,
@@ -141,7 +155,14 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	// that contradicts its own driver, and for an interpreter that ran out of
 	// memory: its error paths are the least tried.
 	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt) || h.inst.Global(GlobalGrowRefused) != 0
-	return e.outcome(failure, req.Source), nil
+	out := e.outcome(failure, req.Source)
+	switch {
+	case i.spent || h.ticks > 0:
+		i.wear = WearMuch
+	case out.Usage.Fuel >= someFuel:
+		i.wear = max(i.wear, WearSome)
+	}
+	return out, nil
 }
 
 // outcome is what the host reports. Success needs an explicit completion.

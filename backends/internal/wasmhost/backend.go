@@ -91,8 +91,8 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, parsed *quickjs.Par
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
 	}
 	var iso *quickjs.Isolate
-	iso = quickjs.NewIsolate(b.image, g, host, g.memory, parsed, func(worn bool) error {
-		err := b.pool.give(g, worn)
+	iso = quickjs.NewIsolate(b.image, g, host, g.memory, parsed, func(wear quickjs.Wear) error {
+		err := b.pool.give(g, wear)
 		b.mu.Lock() // only now: Close takes away what an instance is made from
 		delete(b.isolates, iso)
 		b.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package wasmhost is a backend over any WebAssembly engine: it boots or loads
 // the guest image, keeps it and its compiled code on disk, and opens isolates.
-// An engine brings two small interfaces, [Engine] and [Module]; what it knows of
+// An engine brings three small interfaces, [Engine], [Module] and [Instance]; what it knows of
 // QuickJS it gets from package quickjs, and it adds nothing to it.
 //
 // # Security

@@ -190,7 +190,7 @@ func gives(t testing.TB, p *pool, guests ...*guest) {
 
 func giveBack(p *pool, g *guest) error {
 	fakeOf(g).lent.Add(-1)
-	return p.give(g, false)
+	return p.give(g, quickjs.WearNone)
 }
 
 func fakeOf(g *guest) *fakeInstance { return g.Instance.(*fakeInstance) }

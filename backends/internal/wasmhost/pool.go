@@ -53,7 +53,7 @@ type pool struct {
 
 	mu       sync.Mutex
 	idle     []*guest       // guarded by mu; the one used last at the end
-	timer    *time.Timer    // guarded by mu; runs while more than warm are idle
+	timer    *time.Timer    // guarded by mu; runs while there is something to trim
 	closed   bool           // guarded by mu
 	trimming sync.WaitGroup // Add under mu while not closed
 }
@@ -63,6 +63,7 @@ type guest struct {
 	Instance
 	memory *pristine.Guest
 	since  time.Time // when it became idle
+	worn   bool      // to be refreshed when it is idle
 }
 
 // newPool takes memory over. It makes one instance at least, on which it learns
@@ -88,7 +89,7 @@ func newPool(module Module, memory *pristine.Image, o PoolOptions) (*pool, error
 				p.globals[g] = inst.Global(quickjs.Global(g))
 			}
 		}
-		if err := p.give(p.guestOf(inst), false); err != nil {
+		if err := p.give(p.guestOf(inst), quickjs.WearNone); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}
@@ -128,15 +129,19 @@ func (p *pool) reuse(h *quickjs.Host, maxBytes int64) *guest {
 
 // give takes a guest back, in whatever state. A memory that has grown cannot
 // shrink: such a guest is not kept.
-func (p *pool) give(g *guest, worn bool) error {
+func (p *pool) give(g *guest, wear quickjs.Wear) error {
 	if len(g.Memory()) != len(p.memory.Content()) {
 		return g.Close()
 	}
 	if err := p.restore(g); err != nil {
 		return errors.Join(err, g.Close())
 	}
-	if worn {
-		g.Refresh()
+	switch wear {
+	case quickjs.WearSome:
+		// Refreshing now would cost the next eval a tenth of its time.
+		g.worn = true
+	case quickjs.WearMuch:
+		g.refresh()
 	}
 	p.mu.Lock()
 	if p.closed || len(p.idle) >= p.keep {
@@ -145,11 +150,18 @@ func (p *pool) give(g *guest, worn bool) error {
 	}
 	g.since = time.Now()
 	p.idle = append(p.idle, g)
-	if len(p.idle) > p.warm && p.timer == nil {
-		p.timer = time.AfterFunc(p.timeout, p.trim)
+	if p.timer == nil {
+		if wait, ok := p.nextTrim(g.since); ok {
+			p.timer = time.AfterFunc(wait, p.trim)
+		}
 	}
 	p.mu.Unlock()
 	return nil
+}
+
+func (g *guest) refresh() {
+	g.Refresh()
+	g.worn = false
 }
 
 // restore makes memory and globals what they were.
@@ -171,8 +183,8 @@ func (p *pool) restore(g *guest) error {
 	return p.memory.Check(g.Memory())
 }
 
-// trim closes what has been idle for too long, and comes again while anything is
-// left that may be closed.
+// trim closes what has been idle for too long, refreshes what has been for a
+// while, and comes again while there is anything to do.
 func (p *pool) trim() {
 	p.mu.Lock()
 	if p.closed {
@@ -182,20 +194,44 @@ func (p *pool) trim() {
 	p.trimming.Add(1) // close waits: the module goes away after it
 	defer p.trimming.Done()
 	var old []*guest
-	until := time.Now().Add(-p.timeout)
-	for len(p.idle) > p.warm && !p.idle[0].since.After(until) {
+	now := time.Now()
+	for len(p.idle) > p.warm && now.Sub(p.idle[0].since) >= p.timeout {
 		old, p.idle = append(old, p.idle[0]), slices.Delete(p.idle, 0, 1)
 	}
-	if len(p.idle) <= p.warm {
-		p.timer = nil
+	for _, g := range p.idle {
+		if g.worn && now.Sub(g.since) >= p.rest() {
+			g.refresh()
+		}
+	}
+	if wait, ok := p.nextTrim(now); ok {
+		p.timer.Reset(wait)
 	} else {
-		p.timer.Reset(max(p.idle[0].since.Sub(until), time.Millisecond))
+		p.timer = nil
 	}
 	p.mu.Unlock()
 	for _, i := range old {
 		_ = i.Close() // nobody is left to tell; it holds no guest
 	}
 }
+
+// nextTrim is how long there is nothing to trim, and whether there ever will be
+// as things are. It is called with mu held.
+func (p *pool) nextTrim(now time.Time) (wait time.Duration, ok bool) {
+	wait = p.timeout
+	if len(p.idle) > p.warm {
+		wait, ok = p.timeout-now.Sub(p.idle[0].since), true
+	}
+	for _, g := range p.idle { // in order of since
+		if g.worn {
+			wait, ok = min(wait, p.rest()-now.Sub(g.since)), true
+			break
+		}
+	}
+	return max(wait, time.Millisecond), ok
+}
+
+// rest is how long a worn guest idles before it is refreshed.
+func (p *pool) rest() time.Duration { return min(p.timeout, time.Second) }
 
 // close releases all idle instances. Those that are lent are closed when they
 // come back.

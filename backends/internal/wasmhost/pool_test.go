@@ -125,14 +125,34 @@ func TestAWornInstanceIsRefreshedAfterItIsRestored(t *testing.T) {
 	t.Parallel()
 	p := newFakePool(t, newFakeModule(t), PoolOptions{Idle: 4})
 	g := takes(t, p, 1, usual)[0]
-	for n, worn := range []bool{false, true, false, true} {
-		require.NoError(t, p.give(g, worn))
+	for n, wear := range []quickjs.Wear{quickjs.WearNone, quickjs.WearMuch, quickjs.WearNone, quickjs.WearMuch} {
+		require.NoError(t, p.give(g, wear))
 		assert.Equal(t, (n+1)/2, fakeOf(g).refreshes)
 		var err error
 		g, err = p.take(nil, usual)
 		require.NoError(t, err)
 	}
-	require.NoError(t, p.give(g, false))
+	require.NoError(t, p.give(g, quickjs.WearNone))
+}
+
+func TestASomewhatWornInstanceIsRefreshedOnceItIdles(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]PoolOptions{
+		"of many":  {Idle: 4, IdleTimeout: time.Minute},
+		"the warm": {Idle: 4, Warm: 1, IdleTimeout: 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newFakePool(t, newFakeModule(t), o)
+			g := takes(t, p, 1, usual)[0]
+			require.NoError(t, p.give(g, quickjs.WearSome))
+			require.Eventually(t, func() bool {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				return fakeOf(g).refreshes == 1 && len(p.idle) == 1
+			}, 10*time.Second, time.Millisecond)
+		})
+	}
 }
 
 // TestCheckFindsWhatWasNotRestored has instances that do not do what an engine
@@ -169,11 +189,11 @@ func TestCheckFindsWhatWasNotRestored(t *testing.T) {
 				p := newFakePool(t, m, PoolOptions{Idle: 4, Check: check})
 				g, err := p.take(nil, usual)
 				require.NoError(t, err)
-				require.NoError(t, p.give(g, false), "nothing was spoilt yet")
+				require.NoError(t, p.give(g, quickjs.WearNone), "nothing was spoilt yet")
 				g, err = p.take(nil, usual)
 				require.NoError(t, err)
 				d.spoil(fakeOf(g))
-				err = p.give(g, false)
+				err = p.give(g, quickjs.WearNone)
 				if !check {
 					assert.NoError(t, err, "nobody looked")
 					return
@@ -200,7 +220,7 @@ func TestAnInstanceThatCannotBeRestoredIsClosedAndReported(t *testing.T) {
 	bad, err := p.take(nil, usual)
 	require.NoError(t, err)
 	fakeOf(bad).memory = fakeOf(bad).memory[:fakeImageBytes]
-	err = p.give(bad, false)
+	err = p.give(bad, quickjs.WearNone)
 	require.ErrorIs(t, err, pristine.ErrLength)
 	require.ErrorIs(t, err, errFakeClose, "both are told")
 	gives(t, p, first...)

@@ -43,8 +43,8 @@ func (b *Backend) Prepare(ctx context.Context, limits *spi.Limits, source string
 	if p.parsed, err = quickjs.Parse(ctx, b.image, g, host, g.memory, source); err == nil {
 		p.delta = b.pool.memory.Diff(g.Memory())
 	}
-	const worn = true // by a parser that may have recursed deeply
-	if released := b.pool.give(g, worn); err == nil && released != nil {
+	// A parser may have recursed deeply.
+	if released := b.pool.give(g, quickjs.WearMuch); err == nil && released != nil {
 		err = released
 	}
 	if err != nil {
