@@ -136,10 +136,11 @@ func (p *pool) give(g *guest, wear quickjs.Wear) error {
 	if err := p.restore(g); err != nil {
 		return errors.Join(err, g.Close())
 	}
+	sooner := false // there is something to trim that nobody waits for
 	switch wear {
 	case quickjs.WearSome:
 		// Refreshing now would cost the next eval a tenth of its time.
-		g.worn = true
+		sooner, g.worn = !g.worn, true
 	case quickjs.WearMuch:
 		g.refresh()
 	}
@@ -150,10 +151,8 @@ func (p *pool) give(g *guest, wear quickjs.Wear) error {
 	}
 	g.since = time.Now()
 	p.idle = append(p.idle, g)
-	if p.timer == nil {
-		if wait, ok := p.nextTrim(g.since); ok {
-			p.timer = time.AfterFunc(wait, p.trim)
-		}
+	if p.timer == nil || sooner {
+		p.setTimer(g.since)
 	}
 	p.mu.Unlock()
 	return nil
@@ -203,23 +202,19 @@ func (p *pool) trim() {
 			g.refresh()
 		}
 	}
-	if wait, ok := p.nextTrim(now); ok {
-		p.timer.Reset(wait)
-	} else {
-		p.timer = nil
-	}
+	p.setTimer(now)
 	p.mu.Unlock()
 	for _, i := range old {
 		_ = i.Close() // nobody is left to tell; it holds no guest
 	}
 }
 
-// nextTrim is how long there is nothing to trim, and whether there ever will be
+// setTimer has trim called when there is something to do again, if there ever is
 // as things are. It is called with mu held.
-func (p *pool) nextTrim(now time.Time) (wait time.Duration, ok bool) {
-	wait = p.timeout
-	if len(p.idle) > p.warm {
-		wait, ok = p.timeout-now.Sub(p.idle[0].since), true
+func (p *pool) setTimer(now time.Time) {
+	wait, ok := p.timeout, len(p.idle) > p.warm
+	if ok {
+		wait -= now.Sub(p.idle[0].since)
 	}
 	for _, g := range p.idle { // in order of since
 		if g.worn {
@@ -227,7 +222,15 @@ func (p *pool) nextTrim(now time.Time) (wait time.Duration, ok bool) {
 			break
 		}
 	}
-	return max(wait, time.Millisecond), ok
+	wait = max(wait, time.Millisecond)
+	switch {
+	case !ok:
+		p.timer = nil
+	case p.timer == nil:
+		p.timer = time.AfterFunc(wait, p.trim)
+	default:
+		p.timer.Reset(wait)
+	}
 }
 
 // rest is how long a worn guest idles before it is refreshed.
