@@ -145,7 +145,6 @@ func preparedPristine(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	var isolates []spi.Isolate
 	for i := range 4 {
 		if _, err := s.bothWays(ctx, p, dirtying, "1", s.withLeisure()); err != nil {
 			return fmt.Errorf("isolate %d: %w", i+1, err)
@@ -154,7 +153,6 @@ func preparedPristine(ctx context.Context, s *subject) error {
 		if err != nil {
 			return err
 		}
-		isolates = append(isolates, iso)
 		if _, err := s.evalIn(ctx, iso, dirtying, "1"); err != nil {
 			return err
 		}
