@@ -103,6 +103,7 @@ func (i *instance) Call(stack []uint64) error {
 		how = onAnotherThread(func() ending { return i.invoke.call(i.store, stack, needStackBytes) })
 	}
 	if p := i.panicked; p != nil { // on its way through the guest
+		i.panicked = nil
 		panic(p)
 	}
 	switch how {

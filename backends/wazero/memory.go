@@ -16,12 +16,13 @@ type linearMemory struct {
 	capBytes uint64 // of the eval that runs; at most what was reserved
 }
 
-// limit sets the cap, in whole pages, if that much was reserved.
+// limit sets the cap, rounded down to whole pages, if that much was reserved.
 func (m *linearMemory) limit(maxBytes int64) bool {
-	if maxBytes > m.CapBytes() {
+	whole := maxBytes / wasmhost.PageBytes * wasmhost.PageBytes
+	if whole > m.CapBytes() {
 		return false
 	}
-	m.capBytes = uint64(maxBytes) / wasmhost.PageBytes * wasmhost.PageBytes
+	m.capBytes = uint64(whole)
 	return true
 }
 

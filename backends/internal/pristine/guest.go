@@ -105,7 +105,7 @@ func (g *Guest) Restore() error {
 		return g.im.Restore(g.mem, g.way)
 	}
 	g.restores++
-	if g.exact {
+	if g.exact && !g.im.closed.Load() && !g.im.canary.dead() {
 		if g.restores%trialEvery == 0 {
 			g.retire()
 		}

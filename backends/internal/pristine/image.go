@@ -47,6 +47,7 @@ type Image struct {
 	// countsFaults: the kernel's count of a thread's page faults can be relied on.
 	countsFaults bool
 	threadFaults func() int64 // that count
+	canary       *canary      // not nil where countsFaults
 	entries      sync.Pool    // of *[]byte, with an entry of pagemap for each hot page
 }
 
@@ -82,7 +83,11 @@ func New(content []byte, cold []Span) (*Image, error) {
 		im.closeFiles()
 		im.file, im.pagemap = nil, nil
 	}
-	im.countsFaults = im.file != nil && im.faultsAreCounted()
+	if im.file != nil && im.faultsAreCounted() {
+		var err error
+		im.canary, err = newCanary()
+		im.countsFaults = err == nil
+	}
 	return im, nil
 }
 
@@ -129,6 +134,9 @@ func (im *Image) Content() []byte { return im.content }
 func (im *Image) Close() error {
 	if im.closed.Swap(true) {
 		return nil
+	}
+	if im.canary != nil {
+		im.canary.free()
 	}
 	return im.closeFiles()
 }

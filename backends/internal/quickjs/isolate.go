@@ -33,9 +33,10 @@ type Wear int
 
 // Wear of an instance.
 const (
-	WearNone Wear = iota
-	WearSome      // a stack of some MiB is possible, not likely
-	WearMuch      // it ran for long, or was stopped in the middle
+	WearNone   Wear = iota
+	WearSome        // a stack of some MiB is possible, not likely
+	WearMuch        // it ran for long, or was stopped in the middle
+	WearBroken      // the host failed in the middle: not to be used again
 )
 
 // someFuel is the fuel of an eval from which WearSome begins: a plain call burns
@@ -129,28 +130,11 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	} else {
 		h.begin(0)
 	}
-	stopWatching := h.watch(ctx)
+	// Until there is an outcome: a host function may panic.
+	wear := i.wear
+	i.spent, i.wear = true, WearBroken
 	e := &eval{img: i.img, inst: h.inst, h: h}
-	if err := ctx.Err(); err != nil {
-		h.stopFor(err) // the watch may not have run yet
-	}
-	failure := errNotStarted
-	if !h.stopNow() {
-		var p program
-		if parsed != nil && !parsed.again {
-			p, failure = parsed.program, nil
-		} else {
-			p, failure = e.compile(req.Source)
-		}
-		if failure == nil {
-			input := req.Input
-			if fresh && string(input) == "null" {
-				input = nil // the image has it
-			}
-			failure = e.run(p, input)
-		}
-	}
-	stopWatching()
+	failure := e.attempt(ctx, req, parsed, fresh)
 	// What was stopped in the middle is not whole. The same goes for a guest
 	// that contradicts its own driver, and for an interpreter that ran out of
 	// memory: its error paths are the least tried.
@@ -158,11 +142,38 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	out := e.outcome(failure, req.Source)
 	switch {
 	case i.spent || h.ticks > 0:
-		i.wear = WearMuch
+		wear = WearMuch
 	case out.Usage.Fuel >= someFuel:
-		i.wear = max(i.wear, WearSome)
+		wear = max(wear, WearSome)
 	}
+	i.wear = wear
 	return out, nil
+}
+
+// attempt runs the script under watch of its context.
+func (e *eval) attempt(ctx context.Context, req *spi.Request, parsed *Parsed, fresh bool) error {
+	h := e.h
+	defer h.watch(ctx)()
+	if err := ctx.Err(); err != nil {
+		h.stopFor(err) // the watch may not have run yet
+	}
+	if h.stopNow() {
+		return errNotStarted
+	}
+	var p program
+	if parsed != nil && !parsed.again {
+		p = parsed.program
+	} else {
+		var err error
+		if p, err = e.compile(req.Source); err != nil {
+			return err
+		}
+	}
+	input := req.Input
+	if fresh && string(input) == "null" {
+		input = nil // the image has it
+	}
+	return e.run(p, input)
 }
 
 // outcome is what the host reports. Success needs an explicit completion.

@@ -26,6 +26,11 @@ func (p *Parsed) Fuel() int64 { return p.fuel }
 // SourceBytes is the size of the script.
 func (p *Parsed) SourceBytes() int64 { return int64(len(p.source)) }
 
+func (e *eval) parseOnly(ctx context.Context, source string) (program, error) {
+	defer e.h.watch(ctx)()
+	return e.compile(source)
+}
+
 // Parse has a pristine instance, whose host must be h, parse a script within h's
 // limits. Afterwards the instance's memory is what isolates for the script start
 // with, and the globals are as they were. watch is as for [NewIsolate]. Errors are
@@ -37,10 +42,8 @@ func Parse(ctx context.Context, img *Image, inst Instance, h *Host, watch Watch,
 	h.running.Add(1)
 	defer h.running.Add(-1)
 	h.begin(0)
-	stopWatching := h.watch(ctx)
 	e := &eval{img: img, inst: inst, h: h}
-	p, err := e.compile(source)
-	stopWatching()
+	p, err := e.parseOnly(ctx, source)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -23,7 +23,11 @@ type Backend struct {
 	mu       sync.Mutex
 	closed   bool                      // guarded by mu
 	isolates map[*quickjs.Isolate]bool // guarded by mu
+	parsing  map[*quickjs.Host]bool    // guarded by mu
 	opening  sync.WaitGroup            // Add under mu while not closed
+
+	closing sync.Once
+	failed  error // of closing
 }
 
 // newBackend makes a backend of a compiled image. It takes the memory over, and
@@ -32,7 +36,7 @@ type Backend struct {
 func newBackend(image *quickjs.Image, memory *pristine.Image, module Module, d spi.Descriptor, p PoolOptions) (*Backend, error) {
 	d.Image = image.ID()
 	d.MinMemoryBytes = int64(len(image.Memory))
-	b := &Backend{image: image, module: module, descriptor: d, isolates: map[*quickjs.Isolate]bool{}}
+	b := &Backend{image: image, module: module, descriptor: d, isolates: map[*quickjs.Isolate]bool{}, parsing: map[*quickjs.Host]bool{}}
 	var err error
 	if b.pool, err = newPool(module, memory, p); err != nil {
 		return nil, err
@@ -122,14 +126,18 @@ func (b *Backend) lend(h *quickjs.Host, maxBytes int64, from *pristine.Delta) (*
 	return g, nil
 }
 
-// Close implements [spi.Backend].
+// Close implements [spi.Backend]. It ends what runs.
 func (b *Backend) Close() error {
+	b.closing.Do(func() { b.failed = b.close() })
+	return b.failed
+}
+
+func (b *Backend) close() error {
 	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
-		return nil
-	}
 	b.closed = true
+	for host := range b.parsing {
+		host.Kill()
+	}
 	b.mu.Unlock()
 	b.opening.Wait()
 	b.mu.Lock()
@@ -138,8 +146,9 @@ func (b *Backend) Close() error {
 		open = append(open, iso)
 	}
 	b.mu.Unlock()
+	var errs []error
 	for _, iso := range open {
-		iso.Close()
+		errs = append(errs, iso.Close())
 	}
-	return errors.Join(b.pool.close(), b.module.Close())
+	return errors.Join(append(errs, b.pool.close(), b.module.Close())...)
 }

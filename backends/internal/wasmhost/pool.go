@@ -106,6 +106,9 @@ func (p *pool) take(h *quickjs.Host, maxBytes int64) (*guest, error) {
 		return g, nil
 	}
 	inst, err := p.module.Instantiate(max(maxBytes, minReserveBytes))
+	if err != nil && p.empty() { // what is idle may hold what a new one lacks
+		inst, err = p.module.Instantiate(max(maxBytes, minReserveBytes))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +116,18 @@ func (p *pool) take(h *quickjs.Host, maxBytes int64) (*guest, error) {
 		return nil, errors.Join(fmt.Errorf("a new instance cannot have %d bytes of memory", maxBytes), inst.Close())
 	}
 	return p.guestOf(inst), nil
+}
+
+// empty closes all that is idle, and reports whether there was anything.
+func (p *pool) empty() bool {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, g := range idle {
+		_ = g.Close() // nobody is left to tell; it holds no guest
+	}
+	return len(idle) > 0
 }
 
 func (p *pool) reuse(h *quickjs.Host, maxBytes int64) *guest {
@@ -130,7 +145,7 @@ func (p *pool) reuse(h *quickjs.Host, maxBytes int64) *guest {
 // give takes a guest back, in whatever state. A memory that has grown cannot
 // shrink: such a guest is not kept.
 func (p *pool) give(g *guest, wear quickjs.Wear) error {
-	if len(g.Memory()) != len(p.memory.Content()) {
+	if wear == quickjs.WearBroken || len(g.Memory()) != len(p.memory.Content()) {
 		return g.Close()
 	}
 	if err := p.restore(g); err != nil {

@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -39,15 +40,24 @@ func (b *Backend) Prepare(ctx context.Context, limits *spi.Limits, source string
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
 	}
+	b.mu.Lock()
+	b.parsing[host] = true
+	if b.closed {
+		host.Kill()
+	}
+	b.mu.Unlock()
 	p := &prepared{backend: b}
 	if p.parsed, err = quickjs.Parse(ctx, b.image, g, host, g.memory, source); err == nil {
 		p.delta = b.pool.memory.Diff(g.Memory())
 	}
-	// A parser may have recursed deeply.
-	if released := b.pool.give(g, quickjs.WearMuch); err == nil && released != nil {
-		err = released
+	b.mu.Lock()
+	delete(b.parsing, host)
+	if b.closed {
+		err = spi.ErrClosed
 	}
-	if err != nil {
+	b.mu.Unlock()
+	// A parser may have recursed deeply.
+	if err = errors.Join(err, b.pool.give(g, quickjs.WearMuch)); err != nil {
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
 	}
 	return p, nil
