@@ -120,7 +120,7 @@ func (p *Prepared) Eval(ctx context.Context, req RunRequest) (*Result, error) {
 // find is a [finder].
 func (p *Prepared) find(ctx context.Context, j *job) *snapshot {
 	// Somebody may have prepared it within wider limits.
-	snap := p.sandbox.snapshots.find(p.key)
+	snap, _ := p.sandbox.snapshots.find(p.key)
 	if snap == nil && !p.plain.Load() {
 		// An error is no reason to fail: if it persists, opening an isolate says so.
 		snap, _ = p.get(ctx, j.request.Source, j.request.Language)
@@ -136,18 +136,26 @@ func (p *Prepared) get(ctx context.Context, source string, language spi.Language
 	return snap, err
 }
 
+// preparingShare is the part of its timeout that a repeated script may take to be
+// prepared, beside the eval.
+const preparingShare = 4
+
 // whenRepeated is the [finder] of [Options.PrepareRepeated].
 func (s *Sandbox) whenRepeated(ctx context.Context, j *job) *snapshot {
-	limits := &j.config.Limits
 	key := keyOf(j.request.Source, j.request.Language)
-	if snap := s.snapshots.find(key); snap != nil {
+	snap, turn := s.snapshots.find(key)
+	if snap != nil {
 		return snap
 	}
-	b := boundsOf(limits)
-	if !s.repeats.worth(key, b) {
+	// It is not what the caller asked for, and comes before the eval's own time.
+	limits := j.config.Limits
+	limits.Timeout = max(limits.Timeout/preparingShare, 1)
+	b := boundsOf(&limits)
+	before, ok := s.repeats.worth(key, turn, b)
+	if !ok || !s.snapshots.admits(before) {
 		return nil
 	}
-	snap, err := s.snapshots.get(ctx, key, limits, j.request.Source, j.request.Language)
+	snap, err := s.snapshots.get(ctx, key, &limits, j.request.Source, j.request.Language)
 	if errors.Is(err, spi.ErrNotPrepared) {
 		s.repeats.refused(key, b, err)
 	}

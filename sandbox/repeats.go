@@ -13,7 +13,13 @@ type repeats struct {
 	most int
 
 	mu   sync.Mutex
-	seen *recent[scriptKey, refusal]
+	seen *recent[scriptKey, sighting]
+}
+
+// sighting is the last time that a script came, and what came of preparing it.
+type sighting struct {
+	turn int64
+	refusal
 }
 
 // refusal is within what bounds a script could not be prepared.
@@ -24,20 +30,18 @@ type refusal struct {
 }
 
 func newRepeats(most int) *repeats {
-	return &repeats{most: most, seen: newRecent[scriptKey, refusal]()}
+	return &repeats{most: most, seen: newRecent[scriptKey, sighting]()}
 }
 
-// worth notes a script and reports whether to prepare it: it came before, and
-// that was not in vain.
-func (r *repeats) worth(key scriptKey, b bounds) bool {
+// worth notes a script that comes at a turn, and reports whether to prepare it,
+// and when it came before: it did, and preparing it was not in vain, or not
+// within bounds that were half as wide.
+func (r *repeats) worth(key scriptKey, turn int64, b bounds) (before int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, ok := r.seen.use(key)
-	if !ok {
-		r.remember(key, refusal{})
-		return false
-	}
-	return !before.any || !before.always && !b.within(before.most)
+	last, ok := r.seen.use(key)
+	r.remember(key, sighting{turn, last.refusal})
+	return last.turn, ok && (!last.any || !last.always && !b.within(last.most.doubled()))
 }
 
 // refused notes that a script could not be prepared.
@@ -48,11 +52,12 @@ func (r *repeats) refused(key scriptKey, b bounds, err error) {
 	if before.any {
 		b = b.widest(before.most)
 	}
-	r.remember(key, refusal{any: true, always: before.always || errors.Is(err, tooBigError{}), most: b})
+	before.refusal = refusal{any: true, always: before.always || errors.Is(err, tooBigError{}), most: b}
+	r.remember(key, before)
 }
 
 // remember is called with mu held.
-func (r *repeats) remember(key scriptKey, what refusal) {
+func (r *repeats) remember(key scriptKey, what sighting) {
 	r.seen.put(key, what)
 	for r.seen.len() > r.most {
 		oldest, _, _ := r.seen.oldest()

@@ -79,7 +79,8 @@ func TestARefusalHoldsForNarrowerLimits(t *testing.T) {
 		{Limits{Fuel: 5}, true},
 		{Limits{Fuel: 5}, false},
 		{Limits{Fuel: 4}, false},
-		{Limits{Fuel: 6}, true},
+		{Limits{Fuel: 10}, false}, // not much more
+		{Limits{Fuel: 11}, true},
 		{Limits{Fuel: 1, Timeout: time.Minute}, true},
 		{Limits{Fuel: 6, Timeout: time.Minute}, false},
 		{Limits{}, true}, // no limit is more than any
@@ -99,16 +100,77 @@ func TestOnlySoManyScriptsAreRemembered(t *testing.T) {
 	r := newRepeats(2)
 	b := bounds{timeout: time.Second, memory: 1}
 	a, c, d := keyOf("a", "js"), keyOf("c", "js"), keyOf("d", "js")
-	assert.False(t, r.worth(a, b))
-	assert.False(t, r.worth(c, b))
-	assert.True(t, r.worth(a, b)) // c is now the oldest
-	assert.False(t, r.worth(d, b))
-	assert.True(t, r.worth(a, b))
-	assert.False(t, r.worth(c, b), "it was forgotten")
-	assert.False(t, r.worth(d, b), "and now that one")
+	turn := int64(0)
+	worth := func(key scriptKey) bool {
+		turn++
+		_, ok := r.worth(key, turn, b)
+		return ok
+	}
+	assert.False(t, worth(a))
+	assert.False(t, worth(c))
+	assert.True(t, worth(a)) // c is now the oldest
+	assert.False(t, worth(d))
+	assert.True(t, worth(a))
+	assert.False(t, worth(c), "it was forgotten")
+	assert.False(t, worth(d), "and now that one")
 	r.refused(keyOf("e", "js"), b, spi.ErrNotPrepared)
 	assert.Equal(t, 2, r.seen.len())
 	assert.NotEqual(t, keyOf("a", "js"), keyOf("a", "ts"))
+}
+
+func TestScriptsThatComeInTurnsDoNotPushEachOtherOut(t *testing.T) {
+	t.Parallel()
+	const fit, scripts, rounds = 10, 15, 6
+	one := preparing()
+	size := sizeOfPrepared(t, one)
+	b := preparing()
+	s := newTest(t, b, &Options{PrepareRepeated: true, PreparedBytes: fit*size + size/2})
+	eval := func(script string) {
+		_, err := s.Eval(t.Context(), Request{Script: script})
+		require.NoError(t, err)
+	}
+	for range rounds {
+		for i := range scripts {
+			eval(fmt.Sprintf("s%02d", i))
+		}
+	}
+	prepared, opened, _ := b.seen()
+	assert.Len(t, prepared, fit, "the first that fit stay")
+	assert.Len(t, opened, (rounds-1)*fit)
+
+	// They go once they come no more and others do.
+	for range 3 {
+		for i := range fit {
+			eval(fmt.Sprintf("n%02d", i))
+		}
+	}
+	prepared, _, _ = b.seen()
+	assert.Len(t, prepared, 2*fit)
+}
+
+// sizeOfPrepared is what a script of three bytes counts in the cache.
+func sizeOfPrepared(t *testing.T, b *fakePreparer) int64 {
+	t.Helper()
+	s := newTest(t, b, nil)
+	_, err := s.Prepare(t.Context(), PrepareRequest{Script: "s00"})
+	require.NoError(t, err)
+	return s.snapshots.bytes
+}
+
+func TestARepeatedScriptIsPreparedInAPartOfItsTime(t *testing.T) {
+	t.Parallel()
+	b := preparing()
+	var asked []time.Duration
+	b.prepare = func(_ context.Context, l *spi.Limits, _ string) error {
+		asked = append(asked, l.Timeout)
+		return nil
+	}
+	s := newTest(t, b, &Options{PrepareRepeated: true})
+	for range 2 {
+		_, err := s.Eval(t.Context(), Request{Script: "a", Limits: Limits{Timeout: time.Second}})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []time.Duration{time.Second / preparingShare}, asked)
 }
 
 func TestRepeatsAtOnceParseOnce(t *testing.T) {

@@ -44,6 +44,9 @@ func (b bounds) widest(other bounds) bounds {
 	return w
 }
 
+// doubled allows twice as much.
+func (b bounds) doubled() bounds { return bounds{2 * b.timeout, 2 * b.memory, 2 * b.fuel} }
+
 // tooBigError says that a script was prepared, and is larger than all that may be
 // kept.
 type tooBigError struct{}
@@ -62,6 +65,7 @@ type snapshots struct {
 	mu      sync.Mutex
 	kept    *recent[scriptKey, *snapshot]
 	bytes   int64 // of what is kept
+	turn    int64 // counts what was looked for
 	flights map[flightKey]*flight
 	failed  error // the first error of closing one
 }
@@ -73,8 +77,9 @@ type snapshot struct {
 	prepared spi.Prepared
 	bytes    int64
 
-	users int  // guarded by snapshots.mu
-	gone  bool // no longer kept; guarded by snapshots.mu
+	users int   // guarded by snapshots.mu
+	used  int64 // the turn of the last use; guarded by snapshots.mu
+	gone  bool  // no longer kept; guarded by snapshots.mu
 }
 
 // flight is a script that is being prepared, for all who want it within the same
@@ -96,11 +101,27 @@ func newSnapshots(p spi.Preparer, capacity int64) *snapshots {
 	}
 }
 
-// find returns the snapshot of a script if it is kept. It is in use until release.
-func (c *snapshots) find(key scriptKey) *snapshot {
+// find returns the snapshot of a script if it is kept, and the number of this
+// turn. The snapshot is in use until release.
+func (c *snapshots) find(key scriptKey) (*snapshot, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.use(key)
+	c.turn++
+	return c.use(key), c.turn
+}
+
+// admits reports whether a script that came at a turn before should be kept: if
+// there is room, or if what would have to go has not been used since. Without
+// that, more scripts than fit that come in turns would all push each other out.
+func (c *snapshots) admits(before int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := int64(c.kept.len())
+	if n == 0 || c.bytes+c.bytes/n <= c.capacity {
+		return true
+	}
+	_, oldest, _ := c.kept.oldest()
+	return oldest.used < before
 }
 
 // use is called with mu held.
@@ -110,6 +131,7 @@ func (c *snapshots) use(key scriptKey) *snapshot {
 		return nil
 	}
 	snap.users++
+	snap.used = c.turn
 	return snap
 }
 
@@ -188,6 +210,7 @@ func (c *snapshots) keep(snap *snapshot) (kept *snapshot, idle []*snapshot) {
 	if other := c.use(snap.key); other != nil {
 		return other, []*snapshot{snap}
 	}
+	snap.used = c.turn
 	c.kept.put(snap.key, snap)
 	c.bytes += snap.bytes
 	for c.bytes > c.capacity { // ends before snap, which is the last used and fits

@@ -39,7 +39,7 @@ function typeOfValue(value) {
 function adopt(value) {
   const then = value.then;
   if (typeof then !== 'function') return value;
-  const once = { __proto__: null, then: (resolve, reject) => apply(then, value, [resolve, reject]) };
+  const once = { __proto__: null, then: functionBind(then, value) }; // bound, so that no frame of ours is in its stack
   return new NativePromise((resolve) => resolve(once));
 }
 

@@ -20,6 +20,7 @@ const mathRandom = Math.random;
 const numberToString = uncurryThis(Number.prototype.toString);
 const numberToFixed = uncurryThis(Number.prototype.toFixed);
 const symbolToString = uncurryThis(Symbol.prototype.toString);
+const functionBind = uncurryThis(Function.prototype.bind);
 const functionToString = uncurryThis(Function.prototype.toString);
 const arraySort = uncurryThis(Array.prototype.sort);
 
