@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,7 @@ func TestPagesThatTheProcessLockedAreSeen(t *testing.T) {
 		t.Skipf("this user may not lock memory: %v", err)
 	}
 	assert.True(t, f.im.canary.dead())
+	time.Sleep(2 * canaryEvery)
 	f.eval(page(1, 400))
 	require.NoError(t, f.Restore())
 	require.NoError(t, f.im.Check(f.mem))

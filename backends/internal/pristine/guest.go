@@ -1,6 +1,9 @@
 package pristine
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+)
 
 // Guest is a memory that is restored again and again, and what is known of it
 // from one time to the next. It is for one goroutine at a time.
@@ -105,7 +108,7 @@ func (g *Guest) Restore() error {
 		return g.im.Restore(g.mem, g.way)
 	}
 	g.restores++
-	if g.exact && !g.im.closed.Load() && !g.im.canary.dead() {
+	if g.exact && !g.im.closed.Load() && g.im.canaryLives() {
 		if g.restores%trialEvery == 0 {
 			g.retire()
 		}
@@ -123,6 +126,23 @@ func (g *Guest) Restore() error {
 	}
 	g.exact = g.counted
 	return nil
+}
+
+// canaryEvery is how often the canary is looked at, which takes longer than all
+// else that is asked of the kernel.
+const canaryEvery = time.Millisecond
+
+// canaryLives reports whether the canary was alive a moment ago. Once dead it
+// stays so.
+func (im *Image) canaryLives() bool {
+	now := int64(time.Since(im.made))
+	if last := im.lookedAt.Load(); now-last >= int64(canaryEvery) {
+		if im.canary.dead() {
+			return false
+		}
+		im.lookedAt.Store(now)
+	}
+	return true
 }
 
 // A page that one script needed would be copied for all later ones. So from time

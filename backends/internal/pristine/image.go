@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // PageBytes is the unit in which memory is compared, copied and kept.
@@ -48,6 +49,8 @@ type Image struct {
 	countsFaults bool
 	threadFaults func() int64 // that count
 	canary       *canary      // not nil where countsFaults
+	made         time.Time
+	lookedAt     atomic.Int64 // when the canary was, in nanoseconds since made
 	entries      sync.Pool    // of *[]byte, with an entry of pagemap for each hot page
 }
 
@@ -66,7 +69,7 @@ func New(content []byte, cold []Span) (*Image, error) {
 	if length == 0 || length%wasmPageBytes != 0 {
 		return nil, fmt.Errorf("%w: an image of %d bytes, must be a multiple of %d and not 0", ErrLength, length, wasmPageBytes)
 	}
-	im := &Image{content: content, threadFaults: threadFaults}
+	im := &Image{made: time.Now(), content: content, threadFaults: threadFaults}
 	if err := im.divide(cold); err != nil {
 		return nil, err
 	}
