@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,6 +192,49 @@ func BenchmarkJSONInAndOut(b *testing.B) {
 			b.ReportMetric(own, "inside-ms")
 			b.ReportMetric(middle(through), "through-ms")
 			b.ReportMetric(middle(through)/own, "ratio")
+		})
+	}
+}
+
+// BenchmarkThroughput reports how many small evals a second one caller gets and as
+// many callers as there are processors, in turns: the medians and their ratio.
+func BenchmarkThroughput(b *testing.B) {
+	const span = 500 * time.Millisecond
+	processors := runtime.GOMAXPROCS(0)
+	for _, engine := range engines() {
+		b.Run(engine.name, func(b *testing.B) {
+			sb, err := sandbox.New(engine.open(b), nil)
+			require.NoError(b, err)
+			defer sb.Close()
+			rate := func(callers int) float64 {
+				var n atomic.Int64
+				var all sync.WaitGroup
+				start := time.Now()
+				for range callers {
+					all.Go(func() {
+						for time.Since(start) < span {
+							result, err := sb.Eval(context.Background(), sandbox.Request{Script: "({ a: 1 + 1, b: [1, 2, 3].map(x => x * 2) })"})
+							if err != nil || result.Error != nil {
+								b.Error(err, result)
+								return
+							}
+							n.Add(1)
+						}
+					})
+				}
+				all.Wait()
+				return float64(n.Load()) / time.Since(start).Seconds()
+			}
+			var one, many, ratios []float64
+			for b.Loop() {
+				one, many = append(one, rate(1)), append(many, rate(processors))
+				ratios = append(ratios, many[len(many)-1]/one[len(one)-1])
+			}
+			middle := func(s []float64) float64 { slices.Sort(s); return s[len(s)/2] }
+			b.ReportMetric(middle(one), "one/s")
+			b.ReportMetric(middle(many), "all/s")
+			b.ReportMetric(middle(ratios), "ratio")
+			b.ReportMetric(slices.Max(ratios), "best-ratio")
 		})
 	}
 }
