@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -83,7 +84,9 @@ func TestARefusalHoldsForNarrowerLimits(t *testing.T) {
 		{Limits{Fuel: 11}, true},
 		{Limits{Fuel: 1, Timeout: time.Minute}, true},
 		{Limits{Fuel: 6, Timeout: time.Minute}, false},
-		{Limits{}, true}, // no limit is more than any
+		{Limits{Fuel: math.MaxInt64}, true},
+		{Limits{Fuel: math.MaxInt64}, false}, // there is no twice as much
+		{Limits{}, true},                     // no limit is more than any
 		{Limits{Fuel: 1 << 50}, false},
 		{Limits{MemoryBytes: 1 << 29}, true},
 		{Limits{MemoryBytes: 1 << 28}, false},

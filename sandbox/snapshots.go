@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -45,7 +46,10 @@ func (b bounds) widest(other bounds) bounds {
 }
 
 // doubled allows twice as much.
-func (b bounds) doubled() bounds { return bounds{2 * b.timeout, 2 * b.memory, 2 * b.fuel} }
+func (b bounds) doubled() bounds {
+	twice := func(n int64) int64 { return n + min(n, math.MaxInt64-n) }
+	return bounds{time.Duration(twice(int64(b.timeout))), twice(b.memory), twice(b.fuel)}
+}
 
 // tooBigError says that a script was prepared, and is larger than all that may be
 // kept.
