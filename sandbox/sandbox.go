@@ -28,11 +28,16 @@ type Options struct {
 	MaxConcurrent int
 	// PreparedBytes bounds the memory that prepared scripts hold together; what
 	// was used least recently is given up first. Zero means
-	// [DefaultPreparedBytes]. A script that needs more alone is not kept.
+	// [DefaultPreparedBytes]. A script that needs more alone is not kept. The
+	// process may grow by two to three times that until Go has collected what was
+	// given up.
 	PreparedBytes int64
 	// PrepareRepeated makes Eval prepare a script when it comes for the second
-	// time, and go on from the prepared state from then on. It has no effect on
-	// a backend that does not prepare. Results are the same, but their time tells
+	// time, and go on from the prepared state from then on. Preparing then takes
+	// at most a quarter of the eval's Timeout, before that begins; where
+	// PreparedBytes are used up, a script is kept only if it comes more often than
+	// what would have to go. It has no effect on a backend that does not prepare.
+	// Results are the same, but their time tells
 	// whoever may use this sandbox whether somebody ran the same script before:
 	// leave it off where callers must not learn that of each other.
 	PrepareRepeated bool
