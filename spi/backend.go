@@ -67,6 +67,10 @@ type Config struct {
 	Now time.Time
 	// Seed determines every random number of the guest.
 	Seed uint64
+	// Observer is told of each log line that is kept and of each event of the
+	// script, in order and as it happens, by the goroutine that is in Eval or
+	// Continue. Nil means nobody. Without [Descriptor.HostCalls] it is not told.
+	Observer Observer
 }
 
 // Language of a script.
@@ -88,6 +92,14 @@ type Request struct {
 	// Input is the JSON text that the script sees as the global `input`:
 	// strictly valid (no duplicate names, no invalid UTF-8), never empty.
 	Input json.RawMessage
+	// Functions are the host functions that the script is handed, by dotted names
+	// that [CheckFunctionName] allows, none twice and none a part of another: the
+	// script finds `a.b.c` as a function c of an object b of a global a. A function
+	// that is not there reads as one all the same, if anything with its first name
+	// is: calling it is a call with that name, so that whoever answers can refuse
+	// it by name, while `in` says that it is not there. Nothing of it is there
+	// where the list is empty. DeniedError and ToolError are there with it.
+	Functions []string
 }
 
 // Descriptor says what a backend is and what it promises.
@@ -109,6 +121,11 @@ type Descriptor struct {
 	Image string `json:"image,omitempty"`
 	// Prepares: the backend is a [Preparer].
 	Prepares bool `json:"prepares,omitempty"`
+	// HostCalls: isolates are [Caller]s, and tell [Config.Observer].
+	HostCalls bool `json:"hostCalls,omitempty"`
+	// Suspends: the backend is a [Resumer], and isolates are [Suspender]s. A later
+	// script of an isolate may declare again what an earlier one has declared.
+	Suspends bool `json:"suspends,omitempty"`
 	// Engine names what executes the guest, with its version.
 	Engine string `json:"engine"`
 	// MaxMemoryBytes is the largest Limits.MemoryBytes that Open accepts.

@@ -61,6 +61,9 @@ type ScriptError struct {
 	Message string
 	// Stack as the guest renders it. At most [MaxErrorStackBytes].
 	Stack string
+	// Call is the ID of the call whose error the script let pass: the host gave
+	// that error. 0 where it is none.
+	Call int64
 	// Line and Column in Request.Source, counted from 1; 0 where unknown. A
 	// column counts Unicode code points.
 	Line, Column int

@@ -20,6 +20,8 @@ const (
 	LimitInput     LimitName = "inputBytes"
 	LimitOutput    LimitName = "outputBytes"
 	LimitLogs      LimitName = "logBytes"
+	LimitHostCalls LimitName = "hostCalls"
+	LimitCallBytes LimitName = "callBytes"
 )
 
 // Limits of one eval. The host enforces every one of them.
@@ -39,6 +41,12 @@ type Limits struct {
 	// end; what is over is dropped and marked as truncated. 0 keeps none. A
 	// backend may also bound the number of lines, at no fewer than 1024.
 	LogBytes int64
+	// HostCalls is how many calls of host functions an eval may make; 0 means none.
+	// One more is denied, which the script can catch.
+	HostCalls int64
+	// CallBytes caps the arguments of all calls of an eval together, as JSON. What
+	// would be over is denied, which the script can catch.
+	CallBytes int64
 }
 
 // Validate reports every problem of the configuration at once.
@@ -53,11 +61,13 @@ func (c *Config) Validate() error {
 	positive(LimitTimeout, int64(l.Timeout))
 	positive(LimitMemory, l.MemoryBytes)
 	positive(LimitOutput, l.OutputBytes)
-	if l.Fuel < 0 {
-		errs = append(errs, fmt.Errorf("spi: %s must not be negative, got %d", LimitFuel, l.Fuel))
-	}
-	if l.LogBytes < 0 {
-		errs = append(errs, fmt.Errorf("spi: %s must not be negative, got %d", LimitLogs, l.LogBytes))
+	for _, limit := range []struct {
+		name  LimitName
+		value int64
+	}{{LimitFuel, l.Fuel}, {LimitLogs, l.LogBytes}, {LimitHostCalls, l.HostCalls}, {LimitCallBytes, l.CallBytes}} {
+		if limit.value < 0 {
+			errs = append(errs, fmt.Errorf("spi: %s must not be negative, got %d", limit.name, limit.value))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // Outcome is what the host saw of one eval. Exactly one of Value (not empty) and
-// Error (not nil) is set. Success is only ever reported on the guest's explicit completion.
+// Error (not nil) is set where the script has ended, and none where it waits.
+// Success is only ever reported on the guest's explicit completion.
 type Outcome struct {
 	// Value is the result as JSON text, strictly valid. Guest data.
 	Value json.RawMessage
@@ -18,8 +19,16 @@ type Outcome struct {
 	Logs []LogLine
 	// LogsTruncated: lines were dropped or cut because of Limits.LogBytes.
 	LogsTruncated bool
-	Usage         Usage
+	// EventsTruncated: events were dropped because of Limits.LogBytes.
+	EventsTruncated bool
+	// Pending are the calls without a reply, by their IDs. Where the script has
+	// ended it did not wait for them.
+	Pending []HostCall
+	Usage   Usage
 }
+
+// Waits reports whether the script has not ended, but waits for replies to Pending.
+func (o *Outcome) Waits() bool { return len(o.Value) == 0 && o.Error == nil && len(o.Pending) > 0 }
 
 // ValueType is the JavaScript type of a result.
 type ValueType string
@@ -68,4 +77,7 @@ type Usage struct {
 	OutputBytes int64
 	// LogBytes is what the kept lines count against Limits.LogBytes.
 	LogBytes int64
+	// HostCalls is the number of calls made, and CallBytes what their arguments
+	// count against Limits.CallBytes.
+	HostCalls, CallBytes int64
 }

@@ -15,6 +15,11 @@ const (
 	kong      = "github.com/alecthomas/kong"
 	huma      = "github.com/danielgtaylor/huma"
 	yaml      = "github.com/goccy/go-yaml"
+	schema    = "github.com/santhosh-tekuri/jsonschema"
+	xtext     = "golang.org/x/text"
+	xnet      = "golang.org/x/net"
+	ssrf      = "code.dny.dev/ssrf"
+	compress  = "github.com/klauspost/compress"
 )
 
 // House is this module: two towers, policy and engine, that meet in the command
@@ -59,9 +64,10 @@ func rows() []Row {
 		{Package: "taint", Modules: []string{jsonV2}},
 
 		// Policy: what may happen.
-		{Package: "sandbox", Own: []string{"spi", "taint", "tools", "safety"}, Modules: []string{xsync}},
-		{Package: "egress", Own: []string{"taint"}},
-		{Package: "tools", Own: []string{"egress", "taint"}, Modules: []string{xsync}},
+		{Package: "sandbox", Own: []string{"spi", "taint", "tools", "safety", "sandbox/internal/seal"}, Modules: []string{jsonV2, xsync}},
+		{Package: "sandbox/internal/seal", Modules: []string{compress}},
+		{Package: "egress", Own: []string{"taint"}, Modules: []string{ssrf, xnet}},
+		{Package: "tools", Own: []string{"egress", "taint"}, Modules: []string{jsonV2, schema, xsync, xtext}},
 		{Package: "safety", Own: []string{"taint"}},
 		{Package: "llm", Own: []string{"taint"}},
 		{Package: "agent", Own: []string{"llm", "sandbox", "taint", "tools"}},
