@@ -36,6 +36,9 @@ type HostCall struct {
 	Function string
 	// Args is the JSON array of the arguments, strictly valid. Guest data.
 	Args json.RawMessage
+	// Line and Column of the call in Request.Source, as in [ScriptError]; 0 where
+	// unknown. A guest can choose them.
+	Line, Column int
 }
 
 // Reply answers one call. Exactly one of Value and Error is set.

@@ -124,6 +124,7 @@ function isName(text) {
 // fail tells the host what was thrown, whatever it is.
 function fail(reason) {
   resetConsole();
+  if (isObject(reason) && weakMapHas(errorCalls, reason)) emit(OP.ERROR_CALL, '' + weakMapGet(errorCalls, reason));
   if (!isObject(reason) || typeof reason === 'function' || !(isErrorObject(reason) || brand(domExceptionName, reason))) {
     emit(OP.ERROR_NAME, '');
     emit(OP.ERROR_MESSAGE, typeof reason === 'string' ? reason : inspect(reason));
@@ -165,4 +166,4 @@ function reportUncaught(error) {
   throw error;
 }
 
-return { __proto__: null, adopt, completion, finish, fail, runNextTimer };
+return { __proto__: null, adopt, completion, finish, fail, runNextTimer, grant, answer, loosen };
