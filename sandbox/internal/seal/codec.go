@@ -64,7 +64,7 @@ func (c *codec) inflate(frame []byte, stateBytes int64) ([]byte, error) {
 	}
 	out, err := c.decoder.DecodeAll(frame, make([]byte, 0, stateBytes+slackBytes))
 	switch {
-	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return nil, ErrTooLarge
 	case err != nil || int64(len(out)) != stateBytes:
 		return nil, ErrUnreadable
