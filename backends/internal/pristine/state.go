@@ -50,7 +50,7 @@ func (im *Image) Decode(data []byte) (*Delta, error) {
 	if length%wasmPageBytes != 0 || length < uint64(len(im.content)) || length > 1<<32 || count > uint64(len(r.data)) {
 		return nil, fmt.Errorf("%w: length %d, %d runs", ErrEncoded, length, count)
 	}
-	d := &Delta{length: int64(length), runs: make([]run, 0, count)}
+	d := &Delta{length: int64(length), runs: slices.Grow([]run(nil), int(count))}
 	end, total := uint64(0), uint64(0)
 	for range count {
 		start, n := r.next(), r.next()

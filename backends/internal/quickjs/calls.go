@@ -78,12 +78,15 @@ func (h *Host) takeEvent(text []byte) uint64 {
 	if err != nil {
 		return 0
 	}
-	s.events++
-	s.eventBytes += int64(len(text))
 	data := rest[1 : len(rest)-1]
 	if len(data) == 0 {
 		data = json.RawMessage("null")
 	}
+	if !jsontext.Value(data).IsValid() { // more than one
+		return 0
+	}
+	s.events++
+	s.eventBytes += int64(len(text))
 	if h.observer != nil {
 		h.observer.Notice(spi.Notice{Event: &spi.Event{Type: bounded([]byte(texts[0]), spi.MaxFunctionNameBytes), Data: data}})
 	}

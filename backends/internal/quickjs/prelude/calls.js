@@ -54,7 +54,7 @@ function argumentJSON(name, value) {
   } catch (error) {
     const problem = whyNotJSON(value);
     if (problem === undefined) throw error;
-    throw new NativeTypeError(`${name}: ${problem}`);
+    throw new NativeTypeError(name + ': ' + problem);
   }
   return text === undefined ? 'null' : text;
 }
@@ -67,7 +67,7 @@ function queueCall(name, args) {
     if (emit(OP.CALL, text)) {
       mapSet(callsWithoutReply, ++callCount, { __proto__: null, name, resolve, reject, stack });
     } else {
-      reject(callError(0, name, 'DeniedError', `${name}: denied: more calls or larger arguments than allowed`, stack));
+      reject(callError(0, name, 'DeniedError', name + ': denied: more calls or larger arguments than allowed', stack));
     }
   });
 }
@@ -109,7 +109,7 @@ function absent(name) {
   return watched(call, {
     __proto__: null,
     get(target, key) {
-      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(`${name}.${key}`);
+      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(name + '.' + key);
     },
   });
 }
@@ -119,7 +119,7 @@ function namespace(members, name) {
   return watched(members, {
     __proto__: null,
     get(target, key) {
-      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(`${name}.${key}`);
+      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(name + '.' + key);
     },
   });
 }
@@ -135,7 +135,7 @@ function placeFunction(members, above, name) {
     return;
   }
   const key = stringSlice(rest, 0, dot);
-  const path = above === '' ? key : `${above}.${key}`;
+  const path = above === '' ? key : above + '.' + key;
   if (!hasOwn(members, key)) setOwn(members, key, namespace({}, path));
   placeFunction(weakMapGet(proxyTargets, members[key]), path, name);
 }
