@@ -12,7 +12,7 @@ var preludeFiles embed.FS
 func preludeOrder() []string {
 	return []string{
 		"primordials", "globals", "inspect", "inspectparts", "console", "timers", "encoding",
-		"urlhost", "urlparse", "urlparams", "url", "clone", "crypto", "main",
+		"urlhost", "urlparse", "urlparams", "url", "headers", "body", "fetch", "clone", "crypto", "main",
 	}
 }
 
