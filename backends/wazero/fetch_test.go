@@ -17,8 +17,20 @@ import (
 // as a part of a script. A body that is a reply comes back as one; any other
 // request comes back as the body of its response.
 const fetchHost = `
+// The engine's own JSON.stringify stores what is nested in an array, where setters of a script are met.
+function writeJSON(value) {
+  if (!isObject(value)) return jsonStringify(value);
+  const list = isArray(value);
+  const keys = ownKeys(value);
+  let text = '';
+  for (let i = 0; i < keys.length; i++) {
+    if (list && keys[i] === 'length') continue;
+    text += (i === 0 ? '' : ',') + (list ? '' : jsonStringify(keys[i]) + ':') + writeJSON(value[keys[i]]);
+  }
+  return list ? '[' + text + ']' : '{' + text + '}';
+}
 function callHost(name, argument) {
-  const told = jsonStringify(argument);
+  const told = writeJSON(argument);
   return new NativePromise((resolve, reject) => {
     if (name !== 'fetch') throw new NativeError('no such function');
     if (argument.url === 'https://refused.test/') {
@@ -26,10 +38,9 @@ function callHost(name, argument) {
       defineHidden(error, 'name', 'DeniedError');
       throw error;
     }
-    const given = argument.body !== undefined && stringStartsWith(argument.body, '{"url":') ? argument.body : jsonStringify({
-      __proto__: null, url: argument.url, status: 200, statusText: 'OK', redirected: false,
-      headers: setPrototypeOf([setPrototypeOf(['Content-Type', 'application/json'], null)], null), body: told,
-    });
+    const given = argument.body !== undefined && stringStartsWith(argument.body, '{"url":') ? argument.body
+      : '{"url":' + jsonStringify(argument.url) + ',"status":200,"statusText":"OK","redirected":false,'
+        + '"headers":[["Content-Type","application/json"]],"body":' + jsonStringify(told) + '}';
     resolve(setPrototypeOf(parseJSONText(given), null));
   });
 }
