@@ -94,8 +94,8 @@ const (
 	// FunctionEmit makes emit(type, data) there: it tells [Config.Observer] and
 	// returns nothing. It is no call.
 	FunctionEmit = "emit"
-	// FunctionFetch makes the web's fetch there, with Headers and Response. It is
-	// a call with one argument,
+	// FunctionFetch makes the web's fetch there, with Headers, Request and
+	// Response. It is a call with one argument,
 	//
 	//	{"url": "…", "method": "GET", "headers": [["name", "value"], …], "body": "…"}
 	//
