@@ -213,7 +213,7 @@ func (c *calls) answer(ctx context.Context, call *call) {
 // asked is a call as tools know it.
 func (c *calls) asked(call *call) *tools.Call {
 	return &tools.Call{
-		EvalID: c.job.run.EvalID, ID: call.id, Tool: call.tool, Args: call.args, ScriptSHA256: c.job.scriptSHA256,
+		EvalID: c.job.evalID, ID: call.id, Tool: call.tool, Args: call.args, ScriptSHA256: c.job.scriptSHA256,
 	}
 }
 

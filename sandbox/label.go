@@ -10,7 +10,7 @@ import (
 )
 
 // label turns an outcome into a result in which all guest data is wrapped.
-func (s *Sandbox) label(run Run, out *spi.Outcome, origin string) (*Result, error) {
+func (s *Sandbox) label(j *job, out *spi.Outcome, origin string) (*Result, error) {
 	labelledLogs := taint.Wrap(origin, []byte("[]"))
 	if len(out.Logs) > 0 {
 		var err error
@@ -19,7 +19,7 @@ func (s *Sandbox) label(run Run, out *spi.Outcome, origin string) (*Result, erro
 		}
 	}
 	r := &Result{
-		Status: StatusOK, Logs: labelledLogs, Run: run,
+		Status: StatusOK, Logs: labelledLogs, EvalID: j.evalID, Run: j.run,
 		Usage: Usage{
 			Fuel: out.Usage.Fuel, Wall: out.Usage.Wall, MemoryPeakBytes: out.Usage.MemoryPeakBytes,
 			OutputBytes: out.Usage.OutputBytes, LogBytes: out.Usage.LogBytes,
@@ -73,7 +73,7 @@ func (s *Sandbox) tooLarge(j *job) *Result {
 		what = "input"
 	}
 	return &Result{
-		Status: StatusError, Logs: taint.Wrap(taint.OriginSandbox, []byte("[]")), Run: j.run, unlabelled: s.unlabelled,
+		Status: StatusError, Logs: taint.Wrap(taint.OriginSandbox, []byte("[]")), EvalID: j.evalID, Run: j.run, unlabelled: s.unlabelled,
 		Error: labelError(overLimit(spi.KindInputTooLarge, *j.tooLarge, "the "+what), taint.OriginSandbox),
 	}
 }

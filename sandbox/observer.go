@@ -41,7 +41,7 @@ const (
 
 // Event is something that happened in an eval. All but Data is minted by the host.
 type Event struct {
-	// EvalID is [Run.EvalID].
+	// EvalID is [Result.EvalID].
 	EvalID string
 	// Sequence counts the events of the eval, from 1, on through all its parts.
 	Sequence int64

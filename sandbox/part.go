@@ -32,7 +32,7 @@ type part struct {
 // newPart is the first part of an eval.
 func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {
 	p := &part{sandbox: s, job: j, origins: newOrigins(j.origins...)}
-	p.events = &events{ctx: ctx, observer: s.observer, evalID: j.run.EvalID, clock: s.clock, origins: p.origins}
+	p.events = &events{ctx: ctx, observer: s.observer, evalID: j.evalID, clock: s.clock, origins: p.origins}
 	p.calls = newCalls(j, s.policy, p.events, p.origins, l)
 	p.calls.cannotSuspend = s.cannotSuspend
 	return p
@@ -89,7 +89,7 @@ func (p *part) limited(ctx context.Context) (context.Context, context.CancelCaus
 	if !p.job.handed() {
 		return context.WithCancelCause(ctx)
 	}
-	ctx, stop := context.WithDeadlineCause(ctx, p.began.Add(p.job.limits.TotalTime-p.used), errTotalTime{p.job.run.EvalID})
+	ctx, stop := context.WithDeadlineCause(ctx, p.began.Add(p.job.limits.TotalTime-p.used), errTotalTime{p.job.evalID})
 	ctx, cancel := context.WithCancelCause(ctx)
 	return ctx, func(cause error) { cancel(cause); stop() }
 }
@@ -138,7 +138,7 @@ func (p *part) wait(ctx context.Context) ([]spi.Reply, error) {
 
 // isOver reports whether ctx ended because of this eval's own TotalTime.
 func (p *part) isOver(ctx context.Context) bool {
-	return ctx.Err() != nil && context.Cause(ctx) == error(errTotalTime{p.job.run.EvalID})
+	return ctx.Err() != nil && context.Cause(ctx) == error(errTotalTime{p.job.evalID})
 }
 
 func (p *part) takeTurn(ctx context.Context) error {
@@ -221,7 +221,7 @@ func (p *part) overTotalTime() *spi.ScriptError {
 
 // result labels an outcome with all that the script was given.
 func (p *part) result(out *spi.Outcome) (*Result, error) {
-	res, err := p.sandbox.label(p.job.run, out, p.origins.label())
+	res, err := p.sandbox.label(p.job, out, p.origins.label())
 	if err != nil {
 		return nil, err
 	}

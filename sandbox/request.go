@@ -67,6 +67,7 @@ type job struct {
 	config  spi.Config
 	request spi.Request
 	limits  Limits
+	evalID  string
 	run     Run
 	// tools and granted are what the script was handed: granted maps the functions
 	// of the backend to names of tools.
@@ -98,7 +99,7 @@ func (s *Sandbox) admit(r *Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{limits: limits, run: Run{EvalID: newEvalID(), Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
+	j := &job{limits: limits, evalID: newEvalID(), run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
 	if err := s.grant(j, r.Tools, r.Emit); err != nil {
 		return nil, err
 	}

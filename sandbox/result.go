@@ -23,6 +23,10 @@ const (
 // that the HTTP API answers with.
 type Result struct {
 	Status Status
+	// EvalID names this eval, also in events and to tools and policies: random, and
+	// the same for all parts of an eval that is suspended and resumed. In JSON it is
+	// a part of run.
+	EvalID string
 	// Value is the script's result; nil unless Status is StatusOK.
 	Value *taint.Tainted
 	// ValueType is the JavaScript type of the result, before it became JSON.
@@ -107,9 +111,6 @@ type PendingCall struct {
 // what tools answered, to get the same bytes again. After a [Sandbox.Resume] it is
 // still that of the eval's start.
 type Run struct {
-	// EvalID names this eval, in events and to tools and policies: random, and the
-	// same for all parts of an eval that is suspended and resumed.
-	EvalID   string       `json:"evalId"`
 	Backend  string       `json:"backend"`
 	Image    string       `json:"image,omitempty"`
 	Language spi.Language `json:"language"`

@@ -14,6 +14,7 @@ import (
 
 // suspended is what of an eval is kept beside the state of its isolate.
 type suspended struct {
+	EvalID   string
 	Run      Run
 	Limits   Limits
 	Used     time.Duration // of Limits.TotalTime
@@ -44,7 +45,7 @@ func (p *part) suspend(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (
 		return nil, p.sandbox.failed(ctx, err)
 	}
 	kept := suspended{
-		Run: p.job.run, Limits: p.job.limits, Used: p.total(), Script: p.job.scriptSHA256,
+		EvalID: p.job.evalID, Run: p.job.run, Limits: p.job.limits, Used: p.total(), Script: p.job.scriptSHA256,
 		Manifest: p.job.tools.Manifest(), Emit: p.job.emit, Origins: p.origins.list(), Ledger: p.calls.ledger,
 		Sequence: p.events.last + 1, // the one that tells of it, once it is done
 		Session:  p.session,

@@ -19,7 +19,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			OutputBytes: r.Usage.OutputBytes, LogBytes: r.Usage.LogBytes, HostCalls: r.Usage.HostCalls,
 			CallBytes: r.Usage.CallBytes, ReplyBytes: r.Usage.ReplyBytes, TotalMs: milliseconds(r.Usage.Total),
 		},
-		Run: r.Run,
+		Run: wireRun{r.EvalID, r.Run},
 	}
 	for i := range r.Pending {
 		p := &r.Pending[i]
@@ -69,7 +69,12 @@ type wireResult struct {
 	Warnings     []Warning       `json:"warnings,omitempty"`
 	Usage        wireUsage       `json:"usage"`
 	Truncated    *Truncated      `json:"truncated,omitempty"`
-	Run          Run             `json:"run"`
+	Run          wireRun         `json:"run"`
+}
+
+type wireRun struct {
+	EvalID string `json:"evalId"`
+	Run
 }
 
 type wireError struct {
