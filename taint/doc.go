@@ -6,10 +6,14 @@
 //
 //	{"__loomTainted":{"origin":"sandbox"},"value":<any JSON>}
 //
-// [Wrap] puts the label on, [Unwrap] is the one way to take it off, [Scan] says
-// whether a serialised document carries a label anywhere. The value inside is
-// opaque: a value that looks like a wrapper is data and stays nested inside the
+// [Wrap] puts the label on. There are two ways to take it off: [Unwrap] for one
+// value, [Strip] for all labels in a document, whose origins it returns. [Scan]
+// says whether a serialised document carries a label anywhere. The value inside
+// is opaque: a value that looks like a wrapper is data and stays nested inside the
 // wrapper put around it, so whoever wrote the value cannot take the label off.
+//
+// What was made of several labelled values has one label with all their origins:
+// see [Join].
 //
 // [Wrap] brings the value into wire form: no white space between tokens, and
 // <, >, & and the two Unicode line separators written as \u escapes inside
@@ -29,7 +33,8 @@
 //     through Wrap.
 //   - Go code can read [Tainted.Value] without calling Unwrap. The field is
 //     exported for marshalling code; reviews search for taint.Unwrap, and a
-//     direct read outside marshalling is a defect.
+//     direct read outside marshalling is a defect. Reviews ask of taint.Strip
+//     where its origins go.
 //   - A label does not follow data. Text copied out of a value, a summary of it,
 //     or a decision made because of it is not labelled.
 //   - Scan looks at JSON structure only. JSON text inside a string, base64 or
@@ -63,7 +68,8 @@
 //
 // Scan visits at most [MaxScanNodes] values, [MaxScanDepth] levels deep, without
 // recursion, and its [Report] holds at most [MaxReportOrigins] origins and
-// [MaxReportPaths] paths of [MaxPathBytes] bytes. Strict decoding stops at
+// [MaxReportPaths] paths of [MaxPathBytes] bytes. Strip returns at most
+// [MaxStripOrigins] origins and one more. Strict decoding stops at
 // [MaxDepth] levels; Wrap keeps values of up to [MaxValueDepth] levels as they
 // are. The length of a document is not limited here: bound what is read before
 // it gets here. Every function takes time and memory linear in the length of its
@@ -91,7 +97,8 @@ const (
 	// but is not a well-formed wrapper.
 	OriginMalformedWrapper = "unknown:malformed-wrapper"
 
-	// OriginBoundExceeded is reported when a scan stopped at its bounds.
+	// OriginBoundExceeded is reported when a scan stopped at its bounds, or when
+	// there are more origins than can be reported.
 	OriginBoundExceeded = "unknown:taint-scan-bound-exceeded"
 
 	// OriginInvalidJSON is reported for text that is not strict JSON.
@@ -99,9 +106,17 @@ const (
 )
 
 const (
-	// MaxOriginLength is the length an origin may have, in characters (Unicode
-	// code points).
+	// MaxOriginLength is the length that an origin may have which is not joined, in
+	// characters (Unicode code points).
 	MaxOriginLength = 200
+
+	// MaxJoinedOrigins is how many origins a joined one names: see [Join].
+	MaxJoinedOrigins = 8
+
+	// MaxJoinedLength is the length of the longest joined origin, in characters:
+	// the names, a separator behind each, and "+999999999 more".
+	MaxJoinedLength = MaxJoinedOrigins*(MaxOriginLength+len(separator)) +
+		len(countPrefix) + maxCountDigits + len(countSuffix)
 
 	// MaxDepth is how many objects and arrays strict JSON may nest.
 	MaxDepth = 10_000
@@ -123,6 +138,10 @@ const (
 
 	// MaxReportPaths is how many paths a [Report] holds.
 	MaxReportPaths = 64
+
+	// MaxStripOrigins is how many distinct origins [Strip] returns before it says
+	// [OriginBoundExceeded].
+	MaxStripOrigins = 4096
 
 	// MaxPathBytes is the length of the longest path a [Report] holds, in bytes.
 	MaxPathBytes = 512

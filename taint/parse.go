@@ -137,7 +137,7 @@ func nameIs(quoted []byte, name string) bool {
 // decodeOrigin returns the origin that a JSON value holds, if it holds one.
 func decodeOrigin(raw []byte) (string, bool) {
 	// Twelve bytes are the longest way to write one character (two escapes).
-	if raw[0] != '"' || len(raw) > 12*MaxOriginLength+2 {
+	if raw[0] != '"' || len(raw) > 12*MaxJoinedLength+2 {
 		return "", false
 	}
 	if string(raw) == `"`+OriginSandbox+`"` {

@@ -69,6 +69,29 @@ type frame struct {
 	origin   string // legal origin, else ""
 }
 
+// setName notes the quoted name of the member that follows.
+func (f *frame) setName(quoted []byte) {
+	f.wantName = false
+	f.length++
+	f.name = quoted
+	switch {
+	case nameIs(quoted, MarkerKey):
+		f.current = memberMarker
+	case nameIs(quoted, valueKey):
+		f.current = memberValue
+	case f.isMarker && nameIs(quoted, originKey):
+		f.current = memberOrigin
+	default:
+		f.current = memberOther
+	}
+}
+
+// wellFormed reports whether an object that was read to its end is a well-formed
+// wrapper.
+func (f *frame) wellFormed() bool {
+	return f.found >= 0 && f.length == 2 && f.hasValue && f.label != ""
+}
+
 type scanner struct {
 	data  []byte
 	dec   *jsontext.Decoder
@@ -96,22 +119,13 @@ func (s *scanner) run() error {
 		}
 		switch {
 		case err != nil:
-			return s.explain(err)
+			return explainAsValid(s.data, err)
 		case s.exceeded:
 			return nil
 		case s.depth == 0:
 			return atEnd(s.dec)
 		}
 	}
-}
-
-// explain prefers the words of [Valid]: the decoder places some faults slightly
-// differently when it reads tokens, and one fault should have one description.
-func (s *scanner) explain(err error) error {
-	if same := Valid(s.data); same != nil {
-		return same
-	}
-	return explain(s.data, err)
 }
 
 // begin counts a value and tells the object or array around it.
@@ -160,7 +174,7 @@ func (s *scanner) close() error {
 	}
 	s.depth--
 	done := &s.stack[s.depth]
-	if done.found >= 0 && (done.length != 2 || !done.hasValue) {
+	if done.found >= 0 && !done.wellFormed() {
 		s.found[done.found] = OriginMalformedWrapper
 	}
 	if done.isMarker && done.length == 1 && done.origin != "" {
@@ -193,21 +207,11 @@ func (s *scanner) scalar() error {
 
 func (s *scanner) name(quoted []byte) {
 	top := &s.stack[s.depth-1]
-	top.wantName = false
-	top.length++
-	top.name = quoted
-	switch {
-	case nameIs(quoted, MarkerKey):
-		top.current = memberMarker
+	top.setName(quoted)
+	if top.current == memberMarker {
 		top.found = len(s.found)
 		s.found = append(s.found, OriginMalformedWrapper)
 		s.addPath()
-	case nameIs(quoted, valueKey):
-		top.current = memberValue
-	case top.isMarker && nameIs(quoted, originKey):
-		top.current = memberOrigin
-	default:
-		top.current = memberOther
 	}
 }
 

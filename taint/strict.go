@@ -161,6 +161,16 @@ func explain(data []byte, err error) *DecodeError {
 	}
 }
 
+// explainAsValid prefers the words of [Valid]: the decoder places some faults
+// slightly differently when it reads tokens, and one fault should have one
+// description.
+func explainAsValid(data []byte, err error) error {
+	if same := Valid(data); same != nil {
+		return same
+	}
+	return explain(data, err)
+}
+
 func explainSyntactic(data []byte, syn *jsontext.SyntacticError) *DecodeError {
 	e := &DecodeError{Pointer: string(syn.JSONPointer), Offset: syn.ByteOffset, Err: ErrSyntax}
 	switch {

@@ -81,10 +81,11 @@ func WrapValue(origin string, v any) (Tainted, error) {
 	return t, nil
 }
 
-// Unwrap takes the label off and returns the untrusted JSON, never nil. It is
-// deliberately the only function that does: a review searches for taint.Unwrap
-// and asks of each call what makes the value safe there. The bytes are shared
-// with t and must not be modified.
+// Unwrap takes the label off and returns the untrusted JSON, never nil. Nothing
+// else does that to a Tainted: a review searches for taint.Unwrap and asks of
+// each call what makes the value safe there. (For labels in a document there is
+// [Strip], which gives their origins back.) The bytes are shared with t and must
+// not be modified.
 func Unwrap(t Tainted) json.RawMessage {
 	if len(t.Value) == 0 {
 		return json.RawMessage("null")
