@@ -21,13 +21,16 @@ type part struct {
 	used time.Duration
 	// session says of which session's state this is a part; nil where of none.
 	session *sessionMark
-	// keep is asked to keep the isolate of an eval that succeeded; nil: nobody does.
-	// An error is the error of the result.
-	keep func(ctx context.Context, iso spi.Isolate, p *part) (*spi.ScriptError, error)
+	// keep is nil where nobody keeps the isolate.
+	keep keeper
 
 	hasTurn bool
 	began   time.Time
 }
+
+// keeper keeps an isolate whose script has succeeded, or says why that makes it
+// fail.
+type keeper func(ctx context.Context, iso spi.Isolate, p *part) (*spi.ScriptError, error)
 
 // newPart is the first part of an eval.
 func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {

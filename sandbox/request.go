@@ -136,33 +136,28 @@ func (s *Sandbox) admit(r *Request) (*job, error) {
 	}
 	hash := sha256.Sum256([]byte(r.Script))
 	j.scriptSHA256 = hex.EncodeToString(hash[:])
-	input, err := j.unlabel("input", r.Input)
-	if err != nil {
+	input := r.Input
+	if len(input) == 0 {
+		input = json.RawMessage("null")
+	}
+	if input, j.origins, err = unlabel("input", input); err != nil {
 		return nil, err
 	}
 	j.request = spi.Request{Source: source, Language: language, Input: input, Functions: j.functions()}
 	return j, nil
 }
 
-// unlabel checks JSON that the script is to see, and takes the labels in it down.
-func (j *job) unlabel(field string, given json.RawMessage) (json.RawMessage, error) {
-	if len(given) == 0 {
-		given = json.RawMessage("null")
-	}
-	if err := taint.Valid(given); err != nil {
+// unlabel checks JSON that the script is to see, and takes the labels in it off.
+func unlabel(field string, given json.RawMessage) (stripped json.RawMessage, origins []string, err error) {
+	if stripped, origins, err = taint.Strip(given); err != nil {
 		problem := "it cannot be read"
 		var bad *taint.DecodeError
 		if errors.As(err, &bad) {
 			problem = bad.Problem()
 		}
-		return nil, &RequestError{field, "is not strict JSON: " + problem}
+		return nil, nil, &RequestError{field, "is not strict JSON: " + problem}
 	}
-	stripped, origins, err := taint.Strip(given)
-	if err != nil {
-		return nil, &RequestError{field, "has labels that cannot be read"}
-	}
-	j.origins = append(j.origins, origins...)
-	return stripped, nil
+	return stripped, origins, nil
 }
 
 // newEvalID returns an ID that nobody can guess.
