@@ -54,7 +54,7 @@
 // # Errors
 //
 // A call that goes wrong is an [Answer] with a [Failure], never a Go error and
-// never a panic. NewSet and its neighbours return a [*ToolError] for a tool that
+// never a panic. NewSet and its neighbours return a [*GrantError] for a tool that
 // cannot be granted; [Set.Matches] returns a [*MismatchError].
 //
 // # Limits

@@ -35,7 +35,7 @@ func CheckName(name string) error {
 		}
 	}
 	if !ok {
-		return &ToolError{Tool: name, Problem: fmt.Sprintf("is not the name of a tool; allowed are identifiers of ASCII letters, digits, _ and $, "+
+		return &GrantError{Tool: name, Problem: fmt.Sprintf("is not the name of a tool; allowed are identifiers of ASCII letters, digits, _ and $, "+
 			"joined by dots, at most %d bytes, none of them then, toJSON, constructor, prototype or __proto__, the first not fetch or emit", MaxNameBytes)}
 	}
 	return nil

@@ -22,8 +22,8 @@ type granted struct {
 	handler Handler
 }
 
-// ToolError says why a tool cannot be granted.
-type ToolError struct {
+// GrantError says why a tool cannot be granted.
+type GrantError struct {
 	// Tool is the name, as it was given.
 	Tool string
 	// Problem is what is wrong, in words that follow the name.
@@ -33,7 +33,7 @@ type ToolError struct {
 }
 
 // Error returns one line with the name, the problem and the cause.
-func (e *ToolError) Error() string {
+func (e *GrantError) Error() string {
 	text := fmt.Sprintf("tools: %.40q %s", e.Tool, e.Problem)
 	if e.Err != nil {
 		text += ": " + oneLine(e.Err.Error())
@@ -42,20 +42,20 @@ func (e *ToolError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *ToolError) Unwrap() error { return e.Err }
+func (e *GrantError) Unwrap() error { return e.Err }
 
-// NewSet makes a set of tools. What cannot be granted is a [*ToolError]: a name
+// NewSet makes a set of tools. What cannot be granted is a [*GrantError]: a name
 // that is not allowed, is there twice, or is the beginning of another ("crm" and
 // "crm.lookup"); a schema that is none or leads elsewhere; a bad origin; no
 // handler. Schemas are copied.
 func NewSet(tools ...Tool) (*Set, error) { panic("not there yet") }
 
 // Only returns the set of the tools with these names. A name that is not in the
-// set is a [*ToolError].
+// set is a [*GrantError].
 func (s *Set) Only(names ...string) (*Set, error) { panic("not there yet") }
 
 // With returns the union of two sets. A tool that is in both, or a name that is
-// the beginning of another, is a [*ToolError].
+// the beginning of another, is a [*GrantError].
 func (s *Set) With(other *Set) (*Set, error) { panic("not there yet") }
 
 // Names returns the names of all tools, sorted: what the backend is told to
