@@ -1,8 +1,10 @@
 package tools
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrSuspend is what a handler returns to have its call suspended: the script is
@@ -92,4 +94,57 @@ func (h hidden) Error() string {
 		return told.message
 	}
 	return "error"
+}
+
+// refusal is the answer that a handler's error makes.
+func (g *granted) refusal(ctx context.Context, err error) Answer {
+	var told *toldError
+	isTold := errors.As(err, &told)
+	switch {
+	case errors.Is(err, ErrSuspend):
+		return Answer{Suspended: true}
+	case isTold && told.denied:
+		return Answer{Failure: g.denied(CodePolicy, told.message), Cause: err}
+	case isTold && told.message != "":
+		return Answer{Failure: g.told(told.message), Cause: err}
+	case errors.Is(context.Cause(ctx), errTimeOver):
+		return Answer{Failure: g.toolError(CodeTimeout, tookLonger(g.Timeout)), Cause: err}
+	}
+	return Answer{Failure: g.failed(), Cause: err}
+}
+
+// failed is all that a script sees of most errors.
+func (g *granted) failed() *Failure { return g.toolError(CodeFailed, "failed") }
+
+// told is a failure in a handler's own words.
+func (g *granted) told(message string) *Failure {
+	return &Failure{Name: NameTool, Message: cut(g.Name+": "+message, MaxMessageBytes), Code: CodeFailed}
+}
+
+func (g *granted) toolError(code, text string) *Failure {
+	return &Failure{Name: NameTool, Message: cut(g.Name+" "+text, MaxMessageBytes), Code: code}
+}
+
+func (g *granted) denied(code, reason string) *Failure {
+	return &Failure{Name: NameDenied, Message: deniedMessage(g.Name, reason), Denied: true, Code: code}
+}
+
+func deniedMessage(name, reason string) string {
+	text := name + " was denied"
+	if reason != "" {
+		text += ": " + reason
+	}
+	return cut(text, MaxMessageBytes)
+}
+
+// notGranted is the answer to a call of what is not in the set. The name is the
+// script's.
+func notGranted(name string) Answer {
+	message := cut(oneLine(name), MaxNameBytes) + " is not granted"
+	return Answer{Failure: &Failure{Name: NameDenied, Message: message, Denied: true, Code: CodeNotGranted}}
+}
+
+// tookLonger is what a script sees of a handler whose time was over.
+func tookLonger(limit time.Duration) string {
+	return fmt.Sprintf("took longer than %d ms", limit.Milliseconds())
 }

@@ -64,14 +64,14 @@ type Tool struct {
 	// is told to policies and in declarations.
 	Idempotent bool
 
-	kind kind
+	kind toolKind
 }
 
-// kind is what makes a tool more than a handler.
-type kind uint8
+// toolKind is what makes a tool more than a handler.
+type toolKind uint8
 
 const (
-	kindLocal  kind = iota
+	kindLocal  toolKind = iota
 	kindRemote      // every call is suspended
 	kindFetch       // the script's global fetch
 )
