@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/tools"
 )
 
 // DefaultPreparedBytes is what [Options.PreparedBytes] is if it is zero.
@@ -33,6 +34,9 @@ type RunRequest struct {
 	// Now and Seed are as in [Request].
 	Now  time.Time
 	Seed string
+	// Tools and Emit are as in [Request].
+	Tools *tools.Set
+	Emit  bool
 }
 
 // Prepared is a script that may be run many times, each time in pristine state.
@@ -114,6 +118,7 @@ func (p *Prepared) Eval(ctx context.Context, req RunRequest) (*Result, error) {
 	return p.sandbox.eval(ctx, &Request{
 		Script: p.request.Script, Language: p.request.Language,
 		Input: req.Input, Limits: limits, Now: req.Now, Seed: req.Seed,
+		Tools: req.Tools, Emit: req.Emit,
 	}, find)
 }
 

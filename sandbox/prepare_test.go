@@ -62,6 +62,16 @@ func backends() map[string]func() spi.Backend {
 	}
 }
 
+// unnamed is a result without what no two have in common.
+func unnamed(r *Result) *Result {
+	if r == nil {
+		return nil
+	}
+	own := *r
+	own.EvalID = ""
+	return &own
+}
+
 func failing(context.Context) error { return errFake }
 
 func TestAPreparedScriptGivesWhatAnEvalGives(t *testing.T) {
@@ -100,7 +110,7 @@ func TestAPreparedScriptGivesWhatAnEvalGives(t *testing.T) {
 			for range 3 {
 				got, err := p.Eval(t.Context(), run)
 				assert.Equal(t, wantErr, err, "%s, %s", name, backend)
-				assert.Equal(t, want, got, "%s, %s", name, backend)
+				assert.Equal(t, unnamed(want), unnamed(got), "%s, %s", name, backend)
 			}
 			repeating := newTest(t, create(), &Options{PrepareRepeated: true})
 			for range 4 {
@@ -108,7 +118,7 @@ func TestAPreparedScriptGivesWhatAnEvalGives(t *testing.T) {
 					Script: c.script, Language: c.language, Input: run.Input, Limits: run.Limits, Now: run.Now, Seed: run.Seed,
 				})
 				assert.Equal(t, wantErr, err, "%s, %s", name, backend)
-				assert.Equal(t, want, got, "%s, %s", name, backend)
+				assert.Equal(t, unnamed(want), unnamed(got), "%s, %s", name, backend)
 			}
 		}
 	}

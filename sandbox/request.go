@@ -13,6 +13,7 @@ import (
 
 	"github.com/loom-sandbox/sandboxd/spi"
 	"github.com/loom-sandbox/sandboxd/taint"
+	"github.com/loom-sandbox/sandboxd/tools"
 )
 
 // LanguageAuto lets the sandbox choose the language of a script.
@@ -51,18 +52,39 @@ type Request struct {
 	// numbers. Empty means a fresh one, which the result reports. At most
 	// [MaxSeedBytes] of UTF-8.
 	Seed string
+	// Tools are what this script is handed; nil means nothing. It finds the tool
+	// "crm.lookup" as tools.crm.lookup, and the one of [tools.Fetch] as the global
+	// fetch. Each call passes [Options.Policy]. Refused where the backend has no host
+	// calls.
+	Tools *tools.Set
+	// Emit hands the script emit(type, data), which tells [Options.Observer].
+	Emit bool
 }
 
-// job is a request after normalising: what the backend gets, and what the
-// result says about the run.
+// job is a request after normalising: what the backend gets, what the script may
+// call, and what the result says about the run.
 type job struct {
 	config  spi.Config
 	request spi.Request
+	limits  Limits
+	evalID  string
 	run     Run
+	// tools and granted are what the script was handed: granted maps the functions
+	// of the backend to names of tools.
+	tools   *tools.Set
+	granted map[string]string
+	emit    bool
+	// scriptSHA256 is of the script as it was sent, in hexadecimal.
+	scriptSHA256 string
+	// origins are those of the labels in the input.
+	origins []string
 	// tooLarge is set where script or input exceed their limit: the answer is
 	// a result, and the backend is not asked.
 	tooLarge *spi.ReachedLimit
 }
+
+// handed reports whether the script can do anything but compute.
+func (j *job) handed() bool { return len(j.granted) > 0 || j.emit }
 
 // admit checks a request and makes a job of it.
 func (s *Sandbox) admit(r *Request) (*job, error) {
@@ -70,29 +92,34 @@ func (s *Sandbox) admit(r *Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Limits.TotalTime == 0 {
+		limits.giveTime(&s.ceilings)
+	}
 	language, err := languageOf(r.Language)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
+	j := &job{limits: limits, evalID: newEvalID(), run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
+	if err := s.grant(j, r.Tools, r.Emit); err != nil {
+		return nil, err
+	}
 	now := r.Now
 	if now.IsZero() {
 		now = s.clock()
 	}
-	now = now.UTC().Truncate(time.Millisecond)
-	if now.Before(minNow) || now.After(maxNow) {
-		return nil, &RequestError{"now", fmt.Sprintf("is out of range; allowed is %s to %s", minNow.Format(nowLayout), maxNow.Format(nowLayout))}
+	if now, err = startOfClock(now); err != nil {
+		return nil, err
 	}
 	j.run.Now = now.Format(nowLayout)
-	if len(r.Seed) > MaxSeedBytes || !utf8.ValidString(r.Seed) {
-		return nil, &RequestError{"seed", fmt.Sprintf("must be at most %d bytes of UTF-8", MaxSeedBytes)}
+	if err := checkSeed(r.Seed); err != nil {
+		return nil, err
 	}
 	if j.run.Seed = r.Seed; r.Seed == "" {
 		var b [8]byte
 		rand.Read(b[:]) // never fails (crypto/rand)
 		j.run.Seed = hex.EncodeToString(b[:])
 	}
-	seed := sha256.Sum256([]byte(j.run.Seed))
+	j.config = spi.Config{Limits: limits.enforced(), Now: now, Seed: seedOf(j.run.Seed)}
 
 	// Sizes come first, so that nothing is done with what is over.
 	if n := int64(len(r.Script)); n > limits.SourceBytes {
@@ -107,21 +134,59 @@ func (s *Sandbox) admit(r *Request) (*job, error) {
 	if rerr != nil {
 		return nil, rerr
 	}
+	hash := sha256.Sum256([]byte(r.Script))
+	j.scriptSHA256 = hex.EncodeToString(hash[:])
 	input := r.Input
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}
-	if err := taint.Valid(input); err != nil {
+	if input, j.origins, err = unlabel("input", input); err != nil {
+		return nil, err
+	}
+	j.request = spi.Request{Source: source, Language: language, Input: input, Functions: j.functions()}
+	return j, nil
+}
+
+// unlabel checks JSON that the script is to see, and takes the labels in it off.
+func unlabel(field string, given json.RawMessage) (stripped json.RawMessage, origins []string, err error) {
+	if stripped, origins, err = taint.Strip(given); err != nil {
 		problem := "it cannot be read"
 		var bad *taint.DecodeError
 		if errors.As(err, &bad) {
 			problem = bad.Problem()
 		}
-		return nil, &RequestError{"input", "is not strict JSON: " + problem}
+		return nil, nil, &RequestError{field, "is not strict JSON: " + problem}
 	}
-	j.request = spi.Request{Source: source, Language: language, Input: input}
-	j.config = spi.Config{Limits: limits.enforced(), Now: now, Seed: binary.LittleEndian.Uint64(seed[:8])}
-	return j, nil
+	return stripped, origins, nil
+}
+
+// newEvalID returns an ID that nobody can guess.
+func newEvalID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}
+
+// startOfClock is where a script's clock starts.
+func startOfClock(now time.Time) (time.Time, error) {
+	now = now.UTC().Truncate(time.Millisecond)
+	if now.Before(minNow) || now.After(maxNow) {
+		return now, &RequestError{"now", fmt.Sprintf("is out of range; allowed is %s to %s", minNow.Format(nowLayout), maxNow.Format(nowLayout))}
+	}
+	return now, nil
+}
+
+func checkSeed(seed string) error {
+	if len(seed) > MaxSeedBytes || !utf8.ValidString(seed) {
+		return &RequestError{"seed", fmt.Sprintf("must be at most %d bytes of UTF-8", MaxSeedBytes)}
+	}
+	return nil
+}
+
+// seedOf is what determines the random numbers.
+func seedOf(seed string) uint64 {
+	sum := sha256.Sum256([]byte(seed))
+	return binary.LittleEndian.Uint64(sum[:8])
 }
 
 // languageOf is the language of a script that a request asks for by name.

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
@@ -16,6 +14,8 @@ type Status string
 const (
 	StatusOK    Status = "ok"
 	StatusError Status = "error"
+	// StatusSuspended: the script waits for Pending, and is put away in Continuation.
+	StatusSuspended Status = "suspended"
 )
 
 // Result is what came of one eval. Every part that the guest could have written
@@ -23,14 +23,25 @@ const (
 // that the HTTP API answers with.
 type Result struct {
 	Status Status
+	// EvalID names this eval, also in events and to tools and policies: random, and
+	// the same for all parts of an eval that is suspended and resumed. In JSON it is
+	// a part of run.
+	EvalID string
 	// Value is the script's result; nil unless Status is StatusOK.
 	Value *taint.Tainted
 	// ValueType is the JavaScript type of the result, before it became JSON.
 	ValueType spi.ValueType
 	// Logs is a JSON array of {"level", "text"}, in order, on every exit path.
 	Logs taint.Tainted
-	// Error says why there is no value; nil where Status is StatusOK.
-	Error     *Error
+	// Error says why there is no value; nil unless Status is StatusError.
+	Error *Error
+	// Pending are the calls that a suspended script waits for, by their IDs, and
+	// Continuation is what [Sandbox.Resume] goes on from: sealed, so that nobody
+	// without the keys can read or change it. Nil unless Status is StatusSuspended.
+	Pending      []PendingCall
+	Continuation []byte
+	// Warnings are what the author of the script, or the operator, should know.
+	Warnings  []Warning
 	Usage     Usage
 	Truncated Truncated
 	Run       Run
@@ -44,6 +55,11 @@ type Error struct {
 	Kind spi.Kind
 	// Limit is the limit that ended the eval, if one did.
 	Limit *spi.ReachedLimit
+	// Tool is the tool whose failure the script let pass, and Code says why it
+	// failed or was refused, as in [tools.Failure]. Both are minted by the host, and
+	// empty where the error is none of a tool that the script was handed; Code
+	// also says so then ([tools.CodeNotGranted]).
+	Tool, Code string
 	// Name, Message and Stack are JSON strings. Stack is nil where there is none.
 	Name    taint.Tainted
 	Message taint.Tainted
@@ -66,17 +82,34 @@ type Usage struct {
 	OutputBytes int64
 	// LogBytes counts the log lines kept, each with one byte for its line end.
 	LogBytes int64
-	// HostCalls is the number of host functions called; scripts have none yet.
-	HostCalls int64
+	// HostCalls is the number of calls made, CallBytes the size of their arguments
+	// and ReplyBytes that of their results, both as JSON.
+	HostCalls, CallBytes, ReplyBytes int64
+	// Total is wall time of the eval with its waiting, all its parts together. It
+	// is 0 where the script was handed nothing.
+	Total time.Duration
 }
 
 // Truncated says what is not complete.
 type Truncated struct {
 	Logs bool `json:"logs,omitempty"`
+	// Events of the script's own were dropped.
+	Events bool `json:"events,omitempty"`
 }
 
-// Run is what is needed, together with the request's script, input and limits,
-// to get the same bytes again.
+// PendingCall is a call that a suspended script waits for.
+type PendingCall struct {
+	// ID is what a [Reply] names.
+	ID int64
+	// Tool is the name of the tool.
+	Tool string
+	// Args is one JSON object, as the tool's schema wants it.
+	Args taint.Tainted
+}
+
+// Run is what is needed, together with the request's script, input and limits and
+// what tools answered, to get the same bytes again. After a [Sandbox.Resume] it is
+// still that of the eval's start.
 type Run struct {
 	Backend  string       `json:"backend"`
 	Image    string       `json:"image,omitempty"`
@@ -85,68 +118,4 @@ type Run struct {
 	Now string `json:"now"`
 	// Seed gave the script's random numbers.
 	Seed string `json:"seed"`
-}
-
-// MarshalJSON writes the result as the HTTP API answers it.
-func (r Result) MarshalJSON() ([]byte, error) {
-	var failed error
-	show := func(t *taint.Tainted) json.RawMessage {
-		if t == nil {
-			return nil
-		}
-		if r.unlabelled {
-			return taint.Unwrap(*t)
-		}
-		b, err := t.MarshalJSON()
-		failed = errors.Join(failed, err)
-		return b
-	}
-	type wireError struct {
-		Kind    spi.Kind          `json:"kind"`
-		Limit   *spi.ReachedLimit `json:"limit,omitempty"`
-		Name    json.RawMessage   `json:"name,omitempty"`
-		Message json.RawMessage   `json:"message,omitempty"`
-		Line    int               `json:"line,omitempty"`
-		Column  int               `json:"column,omitempty"`
-		Stack   json.RawMessage   `json:"stack,omitempty"`
-	}
-	type wireUsage struct {
-		Fuel            int64   `json:"fuel"`
-		WallMs          float64 `json:"wallMs"`
-		MemoryPeakBytes int64   `json:"memoryPeakBytes"`
-		OutputBytes     int64   `json:"outputBytes"`
-		LogBytes        int64   `json:"logBytes"`
-		HostCalls       int64   `json:"hostCalls"`
-	}
-	wire := struct {
-		Status    Status          `json:"status"`
-		Value     json.RawMessage `json:"value,omitempty"`
-		ValueType spi.ValueType   `json:"valueType,omitempty"`
-		Logs      json.RawMessage `json:"logs"`
-		Error     *wireError      `json:"error,omitempty"`
-		Usage     wireUsage       `json:"usage"`
-		Truncated *Truncated      `json:"truncated,omitempty"`
-		Run       Run             `json:"run"`
-	}{
-		Status: r.Status, Value: show(r.Value), ValueType: r.ValueType, Logs: show(&r.Logs),
-		Usage: wireUsage{
-			Fuel: r.Usage.Fuel, WallMs: float64(r.Usage.Wall.Microseconds()) / 1000,
-			MemoryPeakBytes: r.Usage.MemoryPeakBytes, OutputBytes: r.Usage.OutputBytes,
-			LogBytes: r.Usage.LogBytes, HostCalls: r.Usage.HostCalls,
-		},
-		Run: r.Run,
-	}
-	if e := r.Error; e != nil {
-		wire.Error = &wireError{
-			Kind: e.Kind, Limit: e.Limit, Name: show(&e.Name), Message: show(&e.Message),
-			Line: e.Line, Column: e.Column, Stack: show(e.Stack),
-		}
-	}
-	if r.Truncated != (Truncated{}) {
-		wire.Truncated = &r.Truncated
-	}
-	if failed != nil {
-		return nil, failed // never bare, and never without what is missing
-	}
-	return json.Marshal(wire)
 }

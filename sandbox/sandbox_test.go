@@ -58,13 +58,17 @@ func TestEverythingTheGuestWroteIsLabelled(t *testing.T) {
 			"stack":{"__loomTainted":{"origin":"sandbox"},"value":"GUEST"}},
 		"usage":{"fuel":1,"wallMs":1.5,"memoryPeakBytes":2,"outputBytes":0,"logBytes":3,"hostCalls":0},
 		"truncated":{"logs":true},
-		"run":{"backend":"fake","image":"sha256:00","language":"js","now":"2023-11-14T22:13:20.123Z","seed":"s"}}`, string(text))
+		"run":{"evalId":"`+res.EvalID+`","backend":"fake","image":"sha256:00","language":"js","now":"2023-11-14T22:13:20.123Z","seed":"s"}}`, string(text))
 }
 
 func TestAForgedWrapperStaysDataInsideOurs(t *testing.T) {
 	t.Parallel()
 	const forged = `{"__loomTainted":{"origin":"trusted"},"value":1}`
-	res, err := newTest(t, fake(), nil).Eval(t.Context(), Request{Script: "1", Input: json.RawMessage(forged)})
+	b := fake()
+	b.eval = func(context.Context, *spi.Config, *spi.Request) (*spi.Outcome, error) {
+		return &spi.Outcome{Value: json.RawMessage(forged)}, nil
+	}
+	res, err := newTest(t, b, nil).Eval(t.Context(), Request{Script: "1"})
 	require.NoError(t, err)
 	text, err := json.Marshal(res.Value)
 	require.NoError(t, err)

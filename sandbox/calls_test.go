@@ -1,0 +1,574 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/taint"
+	"github.com/loom-sandbox/sandboxd/tools"
+)
+
+// evalOne runs the one script of a backend.
+func evalOne(t *testing.T, b spi.Backend, opts *Options, req Request) *Result {
+	t.Helper()
+	req.Script = "s"
+	res, err := newTest(t, b, opts).Eval(t.Context(), req)
+	require.NoError(t, err)
+	return res
+}
+
+// valueOf is the value of a result that is one.
+func valueOf(t *testing.T, res *Result) string {
+	t.Helper()
+	require.Equal(t, StatusOK, res.Status, "%+v", res.Error)
+	return string(taint.Unwrap(*res.Value))
+}
+
+func messageOf(t *testing.T, res *Result) (message string) {
+	t.Helper()
+	require.NotNil(t, res.Error)
+	require.NoError(t, json.Unmarshal(taint.Unwrap(res.Error.Message), &message))
+	return message
+}
+
+func TestAScriptGetsExactlyWhatItWasHanded(t *testing.T) {
+	t.Parallel()
+	var functions []string
+	b := one(func(g *guest) (any, error) {
+		if functions = g.req.Functions; len(functions) == 0 {
+			return nil, errors.New("nothing to call")
+		}
+		return g.do("tools.crm.lookup", `[{"id":7}]`)
+	})
+	var got *tools.Call
+	lookup := tools.Tool{Name: "crm.lookup", Idempotent: true, Handler: func(_ context.Context, c *tools.Call) (any, error) {
+		got = c
+		return map[string]any{"name": "Ada"}, nil
+	}}
+	res := evalOne(t, b, nil, Request{Tools: set(t, lookup, says("b", 1)), Emit: true})
+	assert.Equal(t, `{"name":"Ada"}`, valueOf(t, res))
+	assert.Equal(t, []string{"tools.b", "tools.crm.lookup", "emit"}, functions)
+	require.NotNil(t, got)
+	assert.Equal(t, int64(1), got.ID)
+	assert.Equal(t, "crm.lookup", got.Tool)
+	assert.JSONEq(t, `{"id":7}`, string(got.Args))
+	assert.Equal(t, res.EvalID, got.EvalID)
+	assert.Len(t, got.ScriptSHA256, 64)
+	assert.True(t, got.Idempotent)
+	assert.Equal(t, int64(1), res.Usage.HostCalls)
+	assert.Equal(t, int64(10), res.Usage.CallBytes)
+	assert.Equal(t, int64(14), res.Usage.ReplyBytes)
+	assert.Empty(t, res.Warnings)
+
+	res = evalOne(t, b, nil, Request{})
+	assert.Empty(t, functions)
+	assert.Equal(t, StatusError, res.Status)
+}
+
+func TestWhatWasNotHandedIsDeniedByName(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		function string
+		tools    []tools.Tool
+		tool     string
+		code     string
+		says     string
+	}{
+		"another name":            {"tools.crm.remove", []tools.Tool{says("crm.lookup", 1)}, "", tools.CodeNotGranted, "tools.crm.remove"},
+		"a part of a name":        {"tools.crm", []tools.Tool{says("crm.lookup", 1)}, "", tools.CodeNotGranted, "tools.crm"},
+		"the name without prefix": {"crm.lookup", []tools.Tool{says("crm.lookup", 1)}, "", tools.CodeNotGranted, "crm.lookup"},
+		"fetch":                   {"fetch", []tools.Tool{says("crm.lookup", 1)}, "", tools.CodeNotGranted, "fetch"},
+		"text that is no name":    {"tools.\x00\xff" + strings.Repeat("x", 200), []tools.Tool{says("a", 1)}, "", tools.CodeNotGranted, "was not handed"},
+		"what the policy refuses": {"tools.a", []tools.Tool{says("a", 1)}, "a", tools.CodePolicy, "not on Sundays"},
+		"more calls than allowed": {"tools.a", []tools.Tool{{Name: "a", MaxCalls: 2, Handler: says("a", 1).Handler}}, "a", tools.CodeLimit, "a may be called 2 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := one(func(g *guest) (any, error) {
+				for range 2 {
+					if _, err := g.do(c.function, `[]`); err != nil {
+						return nil, err
+					}
+				}
+				return g.do(c.function, `[]`)
+			})
+			opts := &Options{}
+			if c.code == tools.CodePolicy {
+				opts.Policy = func(context.Context, *tools.Call) tools.Decision { return tools.Deny("not on Sundays") }
+			}
+			var told recorder
+			opts.Observer = told.observe
+			res := evalOne(t, b, opts, Request{Tools: set(t, c.tools...)})
+			require.NotNil(t, res.Error)
+			assert.Equal(t, spi.KindDenied, res.Error.Kind)
+			assert.Equal(t, c.tool, res.Error.Tool)
+			assert.Equal(t, c.code, res.Error.Code)
+			assert.Contains(t, messageOf(t, res), c.says)
+			last := told.events()
+			assert.Equal(t, EventFinished, last[len(last)-1].Type)
+			assert.Equal(t, EventToolDenied, last[len(last)-2].Type)
+			assert.Equal(t, c.tool, last[len(last)-2].Tool)
+			assert.Equal(t, c.code, last[len(last)-2].Code)
+		})
+	}
+}
+
+func TestAFailureNamesItsToolAndTheScriptCanCatchIt(t *testing.T) {
+	t.Parallel()
+	fails := tools.Tool{Name: "a.b", Handler: func(context.Context, *tools.Call) (any, error) {
+		return nil, errors.New("dial 10.0.0.7: /secret/path")
+	}}
+	b := one(func(g *guest) (any, error) {
+		v, err := g.do("tools.a.b", `[]`)
+		if string(g.req.Input) == `"catch"` {
+			return err.Error(), nil
+		}
+		return v, err
+	})
+	res := evalOne(t, b, nil, Request{Tools: set(t, fails)})
+	require.NotNil(t, res.Error)
+	assert.Equal(t, spi.KindException, res.Error.Kind)
+	assert.Equal(t, "a.b", res.Error.Tool)
+	assert.Equal(t, tools.CodeFailed, res.Error.Code)
+	out, err := json.Marshal(res)
+	require.NoError(t, err)
+	assert.NotContains(t, string(out), "secret")
+	assert.Contains(t, string(out), `"tool":"a.b","code":"FAILED"`)
+	res = evalOne(t, b, nil, Request{Tools: set(t, fails), Input: json.RawMessage(`"catch"`)})
+	assert.Equal(t, `"ToolError: a.b failed"`, valueOf(t, res))
+}
+
+func TestRepliesComeInTheOrderOfTheCallsThatAreDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		takes := tools.Tool{Name: "wait", Handler: func(ctx context.Context, c *tools.Call) (any, error) {
+			var args struct{ Seconds int }
+			assert.NoError(t, json.Unmarshal(c.Args, &args))
+			time.Sleep(time.Duration(args.Seconds) * time.Second)
+			return args.Seconds, nil
+		}}
+		var batches [][]int64
+		b := one(func(g *guest) (any, error) {
+			for _, s := range []int{3, 1, 3, 2, 1, 1} {
+				g.call("tools.wait", fmt.Sprintf(`[{"Seconds":%d}]`, s))
+			}
+			for n := 0; n < 6; {
+				got := g.rest()
+				batches = append(batches, got)
+				n += len(got)
+			}
+			return nil, nil
+		})
+		start := time.Now()
+		res := evalOne(t, b, nil, Request{Tools: set(t, takes)})
+		assert.Equal(t, StatusOK, res.Status)
+		assert.Equal(t, 3*time.Second, time.Since(start), "all at once")
+		assert.Equal(t, 3*time.Second, res.Usage.Total)
+		// Those that end in the same instant may be seen one after the other.
+		assert.ElementsMatch(t, []int64{1, 2, 3, 4, 5, 6}, slices.Concat(batches...))
+		for _, batch := range batches {
+			assert.True(t, slices.IsSorted(batch))
+		}
+		all := slices.Concat(batches...)
+		assert.ElementsMatch(t, []int64{2, 5, 6}, all[:3])
+		assert.Equal(t, int64(4), all[3])
+	})
+}
+
+func TestSoManyHandlersRunAtOnceAndTheOthersWaitInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []int64
+		running, most := 0, 0
+		tool := tools.Tool{Name: "t", Handler: func(_ context.Context, c *tools.Call) (any, error) {
+			mu.Lock()
+			order = append(order, c.ID)
+			running++
+			most = max(most, running)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return c.ID, nil
+		}}
+		b := one(func(g *guest) (any, error) {
+			var ids []int64
+			for range 256 {
+				ids = append(ids, g.call("tools.t", `[]`))
+			}
+			sum := 0
+			for _, id := range ids {
+				v, err := g.await(id)
+				if err != nil || v != fmt.Sprint(id) {
+					return nil, fmt.Errorf("call %d gave %s, %v", id, v, err)
+				}
+				sum++
+			}
+			return sum, nil
+		})
+		start := time.Now()
+		res := evalOne(t, b, nil, Request{Tools: set(t, tool)})
+		assert.Equal(t, "256", valueOf(t, res))
+		assert.Equal(t, 32, most)
+		assert.Equal(t, 8*time.Second, time.Since(start))
+		for wave := range 8 { // who starts in the same instant may be seen in any order
+			got := slices.Sorted(slices.Values(order[32*wave : 32*wave+32]))
+			assert.Equal(t, int64(32*wave+1), got[0])
+			assert.Equal(t, int64(32*wave+32), got[31])
+		}
+	})
+}
+
+func TestWhileToolsWorkTheTurnIsFree(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := tools.Tool{Name: "slow", Handler: func(context.Context, *tools.Call) (any, error) {
+			time.Sleep(10 * time.Second)
+			return 1, nil
+		}}
+		b := calling(map[string]script{
+			"calls": func(g *guest) (any, error) { return g.do("tools.slow", `[]`) },
+			"busy":  func(*guest) (any, error) { time.Sleep(time.Second); return 2, nil },
+		})
+		s := newTest(t, b, &Options{MaxConcurrent: 1})
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				res, err := s.Eval(t.Context(), Request{Script: "calls", Tools: set(t, slow)})
+				assert.NoError(t, err)
+				assert.Equal(t, StatusOK, res.Status)
+			})
+		}
+		synctest.Wait()
+		for range 3 {
+			wg.Go(func() {
+				_, err := s.Eval(t.Context(), Request{Script: "busy"})
+				assert.NoError(t, err)
+			})
+		}
+		wg.Wait()
+		assert.Equal(t, 10*time.Second, time.Since(start))
+	})
+}
+
+// forever is a tool that ends when its context does, or never.
+func forever(name string, heeds bool, release <-chan struct{}) tools.Tool {
+	return tools.Tool{Name: name, Timeout: time.Hour, Handler: func(ctx context.Context, _ *tools.Call) (any, error) {
+		if heeds {
+			select {
+			case <-ctx.Done():
+			case <-release:
+			}
+		} else {
+			<-release
+		}
+		return 1, ctx.Err()
+	}}
+}
+
+func TestWaitingEndsWithTheTotalTimeTheContextAndTheSandbox(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		heeds bool
+		limit time.Duration
+		end   func(s *Sandbox, cancel context.CancelFunc)
+		after time.Duration
+		kind  spi.Kind
+		name  spi.LimitName
+	}{
+		"total time":                 {true, 5 * time.Second, nil, 5 * time.Second, spi.KindTimeout, LimitTotalTime},
+		"total time, a deaf tool":    {false, 5 * time.Second, nil, 5 * time.Second, spi.KindTimeout, LimitTotalTime},
+		"total time by default":      {true, 0, nil, time.Minute, spi.KindTimeout, LimitTotalTime},
+		"cancelled":                  {true, 0, func(_ *Sandbox, cancel context.CancelFunc) { cancel() }, time.Second, spi.KindCancelled, ""},
+		"cancelled, a deaf tool":     {false, 0, func(_ *Sandbox, cancel context.CancelFunc) { cancel() }, time.Second, spi.KindCancelled, ""},
+		"the caller's deadline":      {true, 0, nil, 3 * time.Second, spi.KindTimeout, ""},
+		"sandbox closed":             {true, 0, func(s *Sandbox, _ context.CancelFunc) { assert.NoError(t, s.Close()) }, time.Second, spi.KindKilled, ""},
+		"sandbox closed, deaf tool":  {false, 0, func(s *Sandbox, _ context.CancelFunc) { assert.NoError(t, s.Close()) }, time.Second, spi.KindKilled, ""},
+		"a total time over its cap":  {true, 2 * time.Hour, nil, time.Hour, spi.KindTimeout, LimitTotalTime},
+		"more time than total alone": {true, -1, nil, 30 * time.Minute, spi.KindTimeout, LimitTotalTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := one(func(g *guest) (any, error) {
+					g.log("before")
+					g.call("tools.t", `[]`)
+					return g.do("tools.t", `[]`)
+				})
+				s := newTest(t, b, &Options{Ceilings: Limits{TotalTime: time.Hour}})
+				ctx, cancel := context.WithCancel(t.Context())
+				if name == "the caller's deadline" {
+					ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+				}
+				defer cancel()
+				release := make(chan struct{})
+				limits := Limits{TotalTime: c.limit}
+				if c.limit < 0 {
+					limits = Limits{Timeout: 30 * time.Minute}
+				}
+				if c.end != nil {
+					go func() { time.Sleep(time.Second); c.end(s, cancel) }()
+				}
+				start := time.Now()
+				res, err := s.Eval(ctx, Request{Script: "s", Tools: set(t, forever("t", c.heeds, release)), Limits: limits})
+				require.NoError(t, err)
+				assert.Equal(t, c.after, time.Since(start))
+				require.NotNil(t, res.Error)
+				assert.Equal(t, c.kind, res.Error.Kind)
+				if c.name != "" {
+					assert.Equal(t, &spi.ReachedLimit{Name: c.name, Value: c.after.Milliseconds()}, res.Error.Limit)
+				} else {
+					assert.Nil(t, res.Error.Limit)
+				}
+				assert.JSONEq(t, `[{"level":"log","text":"before"}]`, string(taint.Unwrap(res.Logs)))
+				assert.Equal(t, int64(1), b.closes.Load())
+				assert.Empty(t, res.Warnings, "the script had no chance to wait")
+				close(release)
+			})
+		})
+	}
+}
+
+func TestTotalTimeEndsAScriptThatRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := one(func(g *guest) (any, error) {
+			if _, err := g.do("tools.t", `[]`); err != nil {
+				return nil, err
+			}
+			<-g.ctx.Done()
+			return nil, &guestError{kind: spi.KindTimeout}
+		})
+		res := evalOne(t, b, nil, Request{Tools: set(t, says("t", 1)), Limits: Limits{TotalTime: 3 * time.Second}})
+		require.NotNil(t, res.Error)
+		assert.Equal(t, &spi.ReachedLimit{Name: LimitTotalTime, Value: 3000}, res.Error.Limit)
+		assert.Equal(t, 3*time.Second, res.Usage.Total)
+	})
+}
+
+func TestWaitingForTheNextTurnCountsForTheTotalTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := calling(map[string]script{
+			"calls": func(g *guest) (any, error) { return g.do("tools.t", `[]`) },
+			"busy":  func(*guest) (any, error) { time.Sleep(time.Hour); return 2, nil },
+		})
+		slow := tools.Tool{Name: "t", Handler: func(context.Context, *tools.Call) (any, error) {
+			time.Sleep(time.Second)
+			return 1, nil
+		}}
+		s := newTest(t, b, &Options{MaxConcurrent: 1})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			start := time.Now()
+			res, err := s.Eval(t.Context(), Request{Script: "calls", Tools: set(t, slow), Limits: Limits{TotalTime: 9 * time.Second}})
+			assert.NoError(t, err)
+			assert.Equal(t, spi.KindTimeout, res.Error.Kind)
+			assert.Equal(t, 9*time.Second, time.Since(start))
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			_, err := s.Eval(t.Context(), Request{Script: "busy"})
+			assert.NoError(t, err)
+		})
+		wg.Wait()
+	})
+}
+
+func TestCallsThatNobodyAwaitedAreCancelledAndToldOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var cancelled atomic.Int64
+		quick := tools.Tool{Name: "quick", Handler: func(context.Context, *tools.Call) (any, error) {
+			time.Sleep(time.Second)
+			return 2, nil
+		}}
+		slow := tools.Tool{Name: "slow", Handler: func(ctx context.Context, _ *tools.Call) (any, error) {
+			<-ctx.Done()
+			cancelled.Add(1)
+			return nil, ctx.Err()
+		}}
+		b := one(func(g *guest) (any, error) {
+			g.call("tools.slow", `[]`)
+			g.call("tools.slow", `[]`)
+			g.call("tools.ask", `[]`)
+			v, err := g.do("tools.quick", `[]`)
+			g.call("tools.slow", `[]`)
+			g.call("tools.nobody", `[]`)
+			return v, err
+		})
+		opts := &Options{Policy: func(_ context.Context, c *tools.Call) tools.Decision {
+			if c.Tool == "ask" {
+				return tools.Suspend()
+			}
+			return tools.Allow()
+		}}
+		res := evalOne(t, b, opts, Request{
+			Tools: set(t, slow, says("ask", 1), quick), Limits: Limits{HostCallsAtOnce: 3},
+		})
+		assert.Equal(t, "2", valueOf(t, res))
+		synctest.Wait()
+		assert.Equal(t, int64(2), cancelled.Load())
+		assert.Equal(t, []Warning{
+			{WarningNotAwaited, "slow", 1, "call 1, of slow, was not awaited: it was cancelled, and may have had its effect"},
+			{WarningNotAwaited, "slow", 2, "call 2, of slow, was not awaited: it was cancelled, and may have had its effect"},
+			{WarningNotAwaited, "ask", 3, "call 3, of ask, was not awaited: it was not decided, and did not run"},
+			{WarningNotAwaited, "slow", 5, "call 5, of slow, was not awaited: it had not begun, and did not run"},
+			{WarningNotAwaited, "", 6, "call 6, of a function that the script was not handed, was not awaited: it had not begun, and did not run"},
+		}, res.Warnings)
+		out, err := json.Marshal(res)
+		require.NoError(t, err)
+		assert.Contains(t, string(out), `"warnings":[{"code":"call_not_awaited","tool":"slow","callId":1,"message":"`)
+	})
+}
+
+func TestManyWarningsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := one(func(g *guest) (any, error) {
+		for range 100 {
+			g.call("tools.t", `[]`)
+		}
+		return 1, nil
+	})
+	res := evalOne(t, b, nil, Request{Tools: set(t, says("t", 1))})
+	require.Len(t, res.Warnings, 32)
+	assert.Equal(t, "69 more calls were not awaited", res.Warnings[31].Message)
+}
+
+func TestResultsOfAllCallsTogetherAreBounded(t *testing.T) {
+	t.Parallel()
+	b := one(func(g *guest) (any, error) {
+		for range 3 {
+			if _, err := g.do("tools.t", `[]`); err != nil {
+				return nil, err
+			}
+		}
+		return g.do("tools.t", `[]`)
+	})
+	res := evalOne(t, b, nil, Request{Tools: set(t, says("t", "12345678")), Limits: Limits{ReplyBytes: 39}})
+	require.NotNil(t, res.Error)
+	assert.Equal(t, spi.KindException, res.Error.Kind)
+	assert.Equal(t, tools.CodeLimit, res.Error.Code)
+	assert.Contains(t, messageOf(t, res), "larger than replyBytes of 39")
+	assert.Equal(t, int64(30), res.Usage.ReplyBytes)
+	res = evalOne(t, b, nil, Request{Tools: set(t, says("t", "12345678")), Limits: Limits{ReplyBytes: 40}})
+	assert.Equal(t, `"12345678"`, valueOf(t, res))
+}
+
+func TestABackendIsHeldToWhatItSaysOfCalls(t *testing.T) {
+	t.Parallel()
+	for name, pending := range map[string][]spi.HostCall{
+		"no ID":                 {{Function: "tools.t", Args: json.RawMessage(`[]`)}},
+		"an ID that comes back": {{ID: 2, Function: "tools.t", Args: json.RawMessage(`[]`)}, {ID: 1, Function: "tools.t", Args: json.RawMessage(`[]`)}},
+		"a long name":           {{ID: 1, Function: strings.Repeat("x", 257), Args: json.RawMessage(`[]`)}},
+		"no arguments":          {{ID: 1, Function: "tools.t"}},
+		"an object":             {{ID: 1, Function: "tools.t", Args: json.RawMessage(`{}`)}},
+		"broken arguments":      {{ID: 1, Function: "tools.t", Args: json.RawMessage(`[{"a":1,"a":2}]`)}},
+		"huge arguments":        {{ID: 1, Function: "tools.t", Args: json.RawMessage(`["` + strings.Repeat("x", 100) + `"]`)}},
+	} {
+		b := calling(nil)
+		b.eval = func(context.Context, *spi.Config, *spi.Request) (*spi.Outcome, error) {
+			return &spi.Outcome{Pending: pending}, nil
+		}
+		_, err := newTest(t, waiting{b}, nil).Eval(t.Context(), Request{
+			Script: "s", Tools: set(t, says("t", 1)), Limits: Limits{ArgumentBytes: 50},
+		})
+		var failed *BackendError
+		require.ErrorAs(t, err, &failed, name)
+		_, err = newTest(t, waiting{b}, nil).Eval(t.Context(), Request{Script: "s"})
+		require.ErrorAs(t, err, &failed, "%s, of a script that was handed nothing", name)
+	}
+	b := one(func(g *guest) (any, error) { return g.do("tools.t", `[]`) })
+	b.continueErr = spi.ErrReply
+	_, err := newTest(t, b, nil).Eval(t.Context(), Request{Script: "s", Tools: set(t, says("t", 1))})
+	require.ErrorIs(t, err, spi.ErrReply)
+}
+
+// waiting is a backend whose isolates answer with what eval says, and can go on.
+type waiting struct{ *fakeCaller }
+
+func (b waiting) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	iso, err := b.fakeBackend.Open(ctx, cfg)
+	return goesOn{iso}, err
+}
+
+type goesOn struct{ spi.Isolate }
+
+func (goesOn) Continue(context.Context, []spi.Reply) (*spi.Outcome, error) { return nil, spi.ErrReply }
+
+func TestToolsAreRefusedWhereTheBackendHasNoHostCalls(t *testing.T) {
+	t.Parallel()
+	deny := func(context.Context, *tools.Call) tools.Decision { return tools.Deny("no") }
+	s := newTest(t, fake(), &Options{Policy: deny})
+	empty, err := tools.NewSet()
+	require.NoError(t, err)
+	_, err = s.Eval(t.Context(), Request{Script: "1", Tools: empty})
+	require.NoError(t, err, "nothing is nothing")
+	for want, r := range map[string]Request{
+		"tools cannot be handed to a script: backend fake has no host calls":      {Tools: set(t, says("t", 1))},
+		"emit cannot be handed to a script: backend fake has no host calls":       {Emit: true},
+		"limits.hostCalls is not enforced by backend fake; allowed is none":       {Limits: Limits{HostCalls: 5}},
+		"limits.hostCallsAtOnce is not enforced by backend fake; allowed is none": {Limits: Limits{HostCallsAtOnce: 5}},
+		"limits.callBytes is not enforced by backend fake; allowed is none":       {Limits: Limits{ArgumentBytes: 5}},
+		"limits.replyBytes is not enforced by backend fake; allowed is none":      {Limits: Limits{ReplyBytes: 5}},
+		"limits.totalMs is 0.5; allowed is 1 to 86400000":                         {Limits: Limits{TotalTime: time.Millisecond / 2}},
+		"limits.totalMs is 90000000; allowed is 1 to 86400000":                    {Limits: Limits{TotalTime: 25 * time.Hour}},
+		"input is not strict JSON":                                                {Input: json.RawMessage(`{"a":1,"a":1}`)},
+	} {
+		r.Script = "1"
+		_, err := s.Eval(t.Context(), r)
+		var refused *RequestError
+		require.ErrorAs(t, err, &refused, want)
+		assert.ErrorContains(t, err, want)
+	}
+	for want, l := range map[string]Limits{
+		"limits.hostCalls is 100001; allowed is 1 to 100000": {HostCalls: 100_001},
+		"limits.hostCallsAtOnce is -1; allowed is 1 to 1024": {HostCallsAtOnce: -1},
+		"limits.callBytes is 1073741824; allowed is 1 to":    {ArgumentBytes: 1 << 30},
+		"limits.replyBytes is 1073741824; allowed is 1 to":   {ReplyBytes: 1 << 30},
+	} {
+		_, err := newTest(t, one(nil), nil).Eval(t.Context(), Request{Script: "s", Limits: l})
+		assert.ErrorContains(t, err, want)
+	}
+	long := tools.Tool{Name: strings.Repeat("x", 125), Handler: says("t", 1).Handler}
+	_, err = newTest(t, one(nil), nil).Eval(t.Context(), Request{Script: "s", Tools: set(t, long)})
+	assert.ErrorContains(t, err, "sandbox: tools has a tool that no script can name")
+}
+
+func TestTheLimitsOfCallsReachTheBackend(t *testing.T) {
+	t.Parallel()
+	var got spi.Limits
+	b := one(func(g *guest) (any, error) { got = g.i.cfg.Limits; return 1, nil })
+	evalOne(t, b, nil, Request{})
+	assert.Equal(t, DefaultHostCalls, got.HostCalls)
+	assert.Equal(t, DefaultArgumentBytes, got.CallBytes)
+	evalOne(t, b, &Options{Ceilings: Limits{HostCalls: 7}}, Request{Limits: Limits{HostCalls: 9, ArgumentBytes: 100}})
+	assert.Equal(t, int64(7), got.HostCalls)
+	assert.Equal(t, int64(100), got.CallBytes)
+}
+
+func TestAPreparedScriptCanBeHandedTools(t *testing.T) {
+	t.Parallel()
+	b := one(func(g *guest) (any, error) { return g.do("tools.t", `[]`) })
+	p, err := newTest(t, b, nil).Prepare(t.Context(), PrepareRequest{Script: "s"})
+	require.NoError(t, err)
+	res, err := p.Eval(t.Context(), RunRequest{Tools: set(t, says("t", 5))})
+	require.NoError(t, err)
+	assert.Equal(t, "5", valueOf(t, res))
+}

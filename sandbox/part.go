@@ -1,0 +1,267 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loom-sandbox/sandboxd/spi"
+)
+
+// part is one stretch of an eval: from its start or resumption to its end or
+// suspension. It belongs to one goroutine.
+type part struct {
+	sandbox *Sandbox
+	job     *job
+	events  *events
+	origins *origins
+	calls   *calls
+	// used is what the parts before this one took of TotalTime.
+	used time.Duration
+	// session says of which session's state this is a part; nil where of none.
+	session *sessionMark
+	// keep is nil where nobody keeps the isolate.
+	keep keeper
+
+	hasTurn bool
+	began   time.Time
+}
+
+// keeper keeps an isolate whose script has succeeded, or says why that makes it
+// fail.
+type keeper func(ctx context.Context, iso spi.Isolate, p *part) (*spi.ScriptError, error)
+
+// newPart is the first part of an eval.
+func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {
+	p := &part{sandbox: s, job: j, origins: newOrigins(j.origins...)}
+	p.events = &events{ctx: ctx, observer: s.observer, evalID: j.evalID, clock: s.clock, origins: p.origins}
+	p.calls = newCalls(j, s.policy, p.events, p.origins, l)
+	p.calls.cannotSuspend = s.cannotSuspend
+	return p
+}
+
+// opener opens the isolate of a part, and begins sets it going.
+type (
+	opener func(ctx context.Context) (spi.Isolate, error)
+	begins func(ctx context.Context, iso spi.Isolate) (*spi.Outcome, error)
+)
+
+// run takes a turn and runs the part to its end. first is how it is told of.
+func (p *part) run(ctx context.Context, first EventType, open opener, begin begins) (res *Result, err error) {
+	if err := p.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer p.giveTurn()
+	p.began = time.Now()
+	p.events.tell(Event{Type: first})
+	defer func() {
+		p.finish(res, err) // also where the backend panics
+	}()
+	return p.inIsolate(ctx, open, begin)
+}
+
+func (p *part) inIsolate(ctx context.Context, open opener, begin begins) (res *Result, err error) {
+	iso, err := open(ctx)
+	if err == nil && iso == nil {
+		err = errors.New("opened no isolate, without an error")
+	}
+	if err != nil {
+		return nil, p.sandbox.failed(ctx, err)
+	}
+	defer func() {
+		if failed := iso.Close(); failed != nil {
+			res, err = nil, p.sandbox.failed(ctx, errors.Join(err, failed))
+		}
+	}()
+	p.began = time.Now() // opening does not count
+	ctx, cancel := p.limited(ctx)
+	defer cancel(nil) // and with it whatever handlers still do
+	return p.drive(ctx, iso, begin)
+}
+
+// errTotalTime is why a context ended that the TotalTime of an eval has ended. A
+// handler may run an eval of its own, whose time is another one.
+type errTotalTime struct{ evalID string }
+
+func (errTotalTime) Error() string { return "sandbox: " + string(LimitTotalTime) + " is over" }
+
+// limited bounds the part by what is left of TotalTime. A script that was handed
+// nothing never waits: its Timeout is enough.
+func (p *part) limited(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if !p.job.handed() {
+		return context.WithCancelCause(ctx)
+	}
+	ctx, stop := context.WithDeadlineCause(ctx, p.began.Add(p.job.limits.TotalTime-p.used), errTotalTime{p.job.evalID})
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, func(cause error) { cancel(cause); stop() }
+}
+
+// drive runs the script, and answers its calls until it ends or all that it waits
+// for is a matter of a later part.
+func (p *part) drive(ctx context.Context, iso spi.Isolate, begin begins) (*Result, error) {
+	out, err := begin(ctx, iso)
+	for {
+		if err == nil {
+			err = checkOutcome(out, &p.job.config.Limits)
+		}
+		if err != nil {
+			return nil, p.sandbox.failed(ctx, err)
+		}
+		if !out.Waits() {
+			return p.end(ctx, iso, out)
+		}
+		caller, ok := iso.(spi.Caller)
+		if !ok || !p.job.handed() {
+			return nil, p.sandbox.failed(ctx, errors.New("outcome waits for calls that nobody can answer"))
+		}
+		if err := p.calls.note(out.Pending); err != nil {
+			return nil, p.sandbox.failed(ctx, err)
+		}
+		replies, stop := p.wait(ctx)
+		if stop != nil {
+			return p.stopped(ctx, out, stop)
+		}
+		if len(replies) == 0 {
+			return p.suspend(ctx, iso, out)
+		}
+		out, err = caller.Continue(ctx, replies)
+	}
+}
+
+// wait gives up the turn until there is something to go on with.
+func (p *part) wait(ctx context.Context) ([]spi.Reply, error) {
+	p.giveTurn()
+	replies, err := p.calls.gather(ctx, p.sandbox.lifetime.Done())
+	if err != nil {
+		return nil, err
+	}
+	return replies, p.takeTurn(ctx)
+}
+
+// isOver reports whether ctx ended because of this eval's own TotalTime.
+func (p *part) isOver(ctx context.Context) bool {
+	return ctx.Err() != nil && context.Cause(ctx) == error(errTotalTime{p.job.evalID})
+}
+
+func (p *part) takeTurn(ctx context.Context) error {
+	if err := p.sandbox.turn(ctx); err != nil {
+		return err
+	}
+	p.hasTurn = true
+	return nil
+}
+
+func (p *part) giveTurn() {
+	if p.hasTurn {
+		p.hasTurn = false
+		p.sandbox.turns.Release(1)
+	}
+}
+
+// end makes the result of a script that has ended.
+func (p *part) end(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (*Result, error) {
+	if !p.sandbox.descriptor.HostCalls {
+		for i := range out.Logs { // the backend did not tell of them
+			p.events.Notice(spi.Notice{Log: &out.Logs[i]})
+		}
+	}
+	ended := *out
+	if out.Error != nil && out.Error.Kind == spi.KindTimeout && out.Error.Limit == nil && p.isOver(ctx) {
+		ended.Error = p.overTotalTime()
+	}
+	if ended.Error == nil && p.keep != nil {
+		failed, err := p.keep(ctx, iso, p)
+		if err != nil {
+			return nil, p.sandbox.failed(ctx, err)
+		}
+		if failed != nil {
+			ended.Value, ended.Error = nil, failed
+		}
+	}
+	res, err := p.result(&ended)
+	if err == nil && !stoppedByHost(ended.Error) {
+		res.Warnings = p.calls.notAwaited(out.Pending)
+	}
+	return res, err
+}
+
+// stoppedByHost reports whether a script had no chance to wait for its calls.
+func stoppedByHost(e *spi.ScriptError) bool {
+	if e == nil {
+		return false
+	}
+	switch e.Kind {
+	case spi.KindTimeout, spi.KindFuel, spi.KindMemory, spi.KindStackOverflow, spi.KindCancelled, spi.KindKilled, spi.KindBackend:
+		return true
+	}
+	return false
+}
+
+// stopped makes the result of a script that was ended while it waited.
+func (p *part) stopped(ctx context.Context, out *spi.Outcome, why error) (*Result, error) {
+	ended := *out
+	ended.Pending = nil
+	switch {
+	case p.isOver(ctx):
+		ended.Error = p.overTotalTime()
+	case errors.Is(why, ErrClosed):
+		ended.Error = &spi.ScriptError{Kind: spi.KindKilled}
+	case errors.Is(why, context.DeadlineExceeded):
+		ended.Error = &spi.ScriptError{Kind: spi.KindTimeout}
+	default:
+		ended.Error = &spi.ScriptError{Kind: spi.KindCancelled}
+	}
+	return p.result(&ended)
+}
+
+func (p *part) overTotalTime() *spi.ScriptError {
+	return &spi.ScriptError{
+		Kind:  spi.KindTimeout,
+		Limit: &spi.ReachedLimit{Name: LimitTotalTime, Value: p.job.limits.TotalTime.Milliseconds()},
+	}
+}
+
+// result labels an outcome with all that the script was given.
+func (p *part) result(out *spi.Outcome) (*Result, error) {
+	res, err := p.sandbox.label(p.job, out, p.origins.label())
+	if err != nil {
+		return nil, err
+	}
+	res.Usage.ReplyBytes = p.calls.ledger.ReplyBytes
+	if p.job.handed() {
+		res.Usage.Total = p.total()
+	}
+	if out.Error != nil && out.Error.Call != 0 {
+		how := p.calls.ledger.Failed[out.Error.Call]
+		res.Error.Tool, res.Error.Code = how.Tool, how.Code
+	}
+	return res, nil
+}
+
+// total is what the eval took so far.
+func (p *part) total() time.Duration { return p.used + time.Since(p.began) }
+
+// finish tells how the part ended, whatever happened.
+func (p *part) finish(res *Result, err error) {
+	e := Event{Type: EventFinished, Duration: p.total(), Status: StatusError, Kind: spi.KindBackend}
+	switch {
+	case res != nil && err == nil:
+		if e.Status, e.Kind = res.Status, ""; res.Error != nil {
+			e.Kind, e.Tool, e.Code = res.Error.Kind, res.Error.Tool, res.Error.Code
+		}
+		if res.Status == StatusSuspended {
+			e.Type = EventSuspended
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Kind = spi.KindTimeout
+	case errors.Is(err, context.Canceled):
+		e.Kind = spi.KindCancelled
+	}
+	p.events.tell(e)
+	if res != nil && p.events.lost > 0 {
+		res.Warnings = append(res.Warnings, Warning{
+			Code: WarningObserver, Message: fmt.Sprintf("the observer panicked; it was not told %d events", p.events.lost),
+		})
+	}
+}

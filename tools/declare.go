@@ -1,0 +1,4 @@
+package tools
+
+// Declarations x.
+func (s *Set) Declarations() string { return "" }

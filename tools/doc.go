@@ -1,0 +1,76 @@
+// Package tools is what a script may be handed: functions of the host, each with
+// the schemas of its arguments and results, and one policy that every call passes.
+//
+//	set, err := tools.NewSet(tools.Tool{
+//		Name:    "crm.lookup", // in scripts: await tools.crm.lookup({id: 7})
+//		Input:   json.RawMessage(`{"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}`),
+//		Handler: func(ctx context.Context, call *tools.Call) (any, error) { … },
+//	})
+//	answer := set.Answer(ctx, call, policy)
+//
+// A [Set] is what one script is granted. [Set.Only] narrows it, and
+// [Set.Declarations] describes it in TypeScript, to put before a model. The
+// function of [Remote] has no handler: whoever drives the sandbox answers it.
+// [Fetch] grants the script's global fetch.
+//
+// # An answer
+//
+// [Set.Answer] takes these steps, and the first that does not go well is the end:
+//
+//  1. The name is looked up. What is not in the set is not granted.
+//  2. The arguments are checked: none, or one object, and then the schema Input.
+//  3. The policy decides. No policy allows what was granted.
+//  4. The handler runs, for at most [Tool.Timeout].
+//  5. Its result is written as JSON, and checked for its length and against the
+//     schema Output.
+//
+// # Security
+//
+// A set holds what was put into it and nothing else. Every doubt is a refusal: a
+// policy that panics, that gives no decision in time, or that returns the zero
+// [Decision], denies.
+//
+// What a failed call says reaches the script, and the script was not written by
+// anybody who is trusted: of an error that a handler returns it sees nothing,
+// unless it was made by [Failf] or [Denied]. What really happened is
+// [Answer.Cause], for operators. Reasons and messages are one line without
+// control characters, at most [MaxMessageBytes]. A message about arguments names
+// the place and the rule, never the value.
+//
+// Results carry [Tool.Origin], unless [Tool.DangerouslyTrustResults] says that
+// they say nothing a stranger wrote. Labels inside of results ([taint.Tainted])
+// stay where they are: whoever hands the result to a script takes them out and
+// adds their origins.
+//
+// Schemas and descriptions are trusted as code is: they are written by whoever
+// writes the tool. A schema can take long to check; one that refers to another
+// document, on the network or in a file, is refused.
+//
+// # Concurrency
+//
+// A Set does not change, and all its methods may be called from any number of
+// goroutines. So may handlers and policies be: see [Tool.Handler].
+//
+// # Errors
+//
+// A call that goes wrong is an [Answer] with a [Failure], never a Go error and
+// never a panic. NewSet and its neighbours return a [*GrantError] for a tool that
+// cannot be granted; [Set.Matches] returns a [*MismatchError].
+//
+// # Limits
+//
+//	tools of a set         128      [MaxTools]
+//	name                   128 B    [MaxNameBytes]
+//	description            8 KiB    [MaxDescriptionBytes]
+//	schema                 256 KiB  [MaxSchemaBytes]
+//	arguments of a call    4 MiB    [MaxArgumentBytes]
+//	time of a handler      30 s     [DefaultTimeout]; at most an hour, [MaxTimeout]
+//	time of a policy       30 s     [MaxPolicyTime]
+//	result of a call       1 MiB    [DefaultResultBytes]; at most 64 MiB, [MaxResultBytes]
+//	message, reason        512 B    [MaxMessageBytes]
+//
+// In arguments, results and schemas objects and arrays nest at most [MaxDepth]
+// levels, and a number has at most [MaxNumberBytes] and an exponent of at most
+// three digits. Patterns in schemas are those of package regexp. How often a
+// tool is called is counted by whoever asks for answers: see [Tool.MaxCalls].
+package tools
