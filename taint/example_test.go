@@ -59,6 +59,32 @@ func ExampleScan() {
 	// ["/page" "/page/value/1"]
 }
 
+// What was made of several values has the origins of all of them.
+func ExampleJoin() {
+	fmt.Println(taint.Join("tool:web.fetch", "sandbox", "tool:crm.lookup, tool:web.fetch"))
+	parts, more := taint.Origins("tool:crm.lookup, tool:web.fetch, +3 more")
+	fmt.Printf("%q %d\n", parts, more)
+	// Output:
+	// sandbox, tool:crm.lookup, tool:web.fetch
+	// ["tool:crm.lookup" "tool:web.fetch"] 3
+}
+
+// The arguments of a call lose their labels; what comes back gets them again.
+func ExampleStrip() {
+	args := json.RawMessage(`{"id":7,"note":{"__loomTainted":{"origin":"web"},"value":"hi"}}`)
+	bare, origins, err := taint.Strip(args)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(bare))
+	reply, err := taint.WrapValue(taint.Join(append(origins, "tool:crm")...), "saved")
+	fmt.Println(reply, err)
+	// Output:
+	// {"id":7,"note":"hi"}
+	// tainted(tool:crm, web, 7 bytes) <nil>
+}
+
 func ExampleDecodeStrict() {
 	var config struct {
 		Name string `json:"name"`

@@ -15,8 +15,9 @@ type Report struct {
 	// read to its end. Only false means that there is no label in it.
 	Tainted bool
 	// Origins are the distinct origins in the order in which their wrappers
-	// begin, at most [MaxReportOrigins]. A failure of the scan itself comes last,
-	// as [OriginBoundExceeded] or [OriginInvalidJSON], and always has room.
+	// begin, at most [MaxReportOrigins], each as its wrapper has it, perhaps
+	// joined ([Join]). A failure of the scan itself comes last, as
+	// [OriginBoundExceeded] or [OriginInvalidJSON], and always has room.
 	Origins []string
 	// Paths are the JSON pointers (RFC 6901) of the wrappers in the order in
 	// which they begin, at most [MaxReportPaths]; "" is the whole document. A path
