@@ -179,7 +179,7 @@ func literalOf(v any) string {
 		return "[" + strings.Join(parts, ", ") + "]"
 	case map[string]any:
 		if len(v) == 0 {
-			return "Record<string, never>"
+			return textNothing
 		}
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(v)) {

@@ -12,6 +12,8 @@ import (
 const (
 	textObject = "object"
 	textNull   = "null"
+	// textNothing is an object without members.
+	textNothing = "Record<string, never>"
 )
 
 // own is the type of what a schema says by itself, without what it is made of.
@@ -157,8 +159,8 @@ func (d *declarer) object(s *jsonschema.Schema, p place) text {
 		if len(members) > 0 {
 			return text{text: object(members, p.indent)}
 		}
-		if rest.text == textNever {
-			return text{text: "Record<string, never>"}
+		if alone := s.Ref == nil && len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0; s.AdditionalProperties == false || alone && rest.text == textNever {
+			return text{text: textNothing}
 		}
 		return text{text: textObject}
 	}
