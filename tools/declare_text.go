@@ -96,15 +96,15 @@ func notes(s *jsonschema.Schema) []string {
 		what, of string
 		n        *int
 	}{
-		{"at least", "characters", s.MinLength},
-		{"at most", "characters", s.MaxLength},
-		{"at least", "items", s.MinItems},
-		{"at most", "items", s.MaxItems},
-		{"at least", "members", s.MinProperties},
-		{"at most", "members", s.MaxProperties},
+		{"at least", "character", s.MinLength},
+		{"at most", "character", s.MaxLength},
+		{"at least", "item", s.MinItems},
+		{"at most", "item", s.MaxItems},
+		{"at least", "member", s.MinProperties},
+		{"at most", "member", s.MaxProperties},
 	} {
 		if bound.n != nil {
-			note("%s %d %s", bound.what, *bound.n, bound.of)
+			note("%s %s", bound.what, count(*bound.n, bound.of))
 		}
 	}
 	if s.UniqueItems {
