@@ -82,7 +82,9 @@ func mapName(name string) (ascii, problem string) {
 	for i, label := range before {
 		// A label that maps to plain ASCII, such as one in full-width letters, is
 		// no internationalised name but another spelling of a plain one.
-		if !isASCII(label) && !strings.HasPrefix(after[i], "xn--") {
+		// Nor is punycode of plain letters.
+		same, international := label == after[i], strings.HasPrefix(after[i], "xn--")
+		if isASCII(label) && !same || !isASCII(label) && !international {
 			return "", hostDisguised
 		}
 	}

@@ -3,10 +3,7 @@ package egress
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"html"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +12,8 @@ import (
 // masked stands where a secret was.
 const masked = "[secret]"
 
-// mask replaces secrets and their usual encodings in what a server sent.
+// mask replaces secrets in what a server sent, as they are and as servers usually
+// encode what they echo.
 type mask struct {
 	forms []string // in lower case, each once
 }
@@ -32,23 +30,15 @@ func newMask(values map[string]string) mask {
 	return m
 }
 
-// secretForms are the ways in which an echo may write a secret. Letters are
-// compared without their case, which covers both cases of hexadecimal digits.
+// secretForms are what is looked for, in a text as it is and with its escapes
+// decoded. Letters are compared without their case, which covers both cases of
+// hexadecimal digits.
 func secretForms(secret string) []string {
-	var escaped strings.Builder
-	for i := range len(secret) {
-		escaped.WriteString("%" + hex.EncodeToString([]byte{secret[i]}))
-	}
-	quoted, _ := json.Marshal(secret) // a string always marshals
-	inJSON := string(quoted[1 : len(quoted)-1])
-	plain := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(secret)
-	forms := []string{
-		secret, escaped.String(), url.QueryEscape(secret), url.PathEscape(secret),
-		inJSON, plain, strings.ReplaceAll(plain, "/", `\/`), html.EscapeString(secret),
-		strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;").Replace(secret),
+	forms := append(base64Forms(secret),
+		secret,
+		strings.ReplaceAll(secret, " ", "+"), // in a query
 		hex.EncodeToString([]byte(secret)),
-	}
-	forms = append(forms, base64Forms(secret)...)
+	)
 	// A secret for Basic authentication is base64 of a name and a password.
 	if pair, err := base64.StdEncoding.DecodeString(secret); err == nil && utf8.Valid(pair) {
 		_, password, _ := strings.Cut(string(pair), ":")
@@ -71,7 +61,6 @@ func base64Forms(secret string) []string {
 		last := (shift + len(secret)) * 8 / 6
 		core := digits[first:last]
 		forms = append(forms, core, strings.NewReplacer("+", "-", "/", "_").Replace(core))
-		forms = append(forms, url.QueryEscape(core))
 	}
 	return forms
 }
@@ -82,7 +71,11 @@ func (m mask) text(s string) string {
 		return s
 	}
 	spans := m.find(lowerBytes(s))
-	if spans == nil {
+	if strings.ContainsAny(s, escapeStarts) {
+		view := unescape(s)
+		spans = append(spans, inEscaped(s, m.find(lowerBytes(view)))...)
+	}
+	if spans = joined(spans); len(spans) == 0 {
 		return s
 	}
 	var b strings.Builder
@@ -96,21 +89,24 @@ func (m mask) text(s string) string {
 	return b.String()
 }
 
-// find gives the parts of s that are secrets, in order; those that overlap or
-// touch are one.
+// find gives the parts of s that are secrets, in order.
 func (m mask) find(s string) [][2]int {
 	var spans [][2]int
 	for _, form := range m.forms {
-		for at := 0; ; {
+		for at := 0; ; at++ { // the next one may overlap this one
 			i := strings.Index(s[at:], form)
 			if i < 0 {
 				break
 			}
 			at += i
 			spans = append(spans, [2]int{at, at + len(form)})
-			at++ // the next one may overlap this one
 		}
 	}
+	return joined(spans)
+}
+
+// joined puts parts in order; those that overlap or touch become one.
+func joined(spans [][2]int) [][2]int {
 	slices.SortFunc(spans, func(a, b [2]int) int { return a[0] - b[0] })
 	var out [][2]int
 	for _, span := range spans {

@@ -110,8 +110,13 @@ func problemOfSecret(value string) string {
 	if len(value) < MinSecretBytes || len(value) > MaxSecretBytes {
 		return "must be 8 to 4096 bytes long"
 	}
-	if !httpguts.ValidHeaderFieldValue(value) || strings.TrimSpace(value) != value {
-		return "must be one line without white space at its ends"
+	for i := range len(value) {
+		if value[i] < ' ' || value[i] > '~' {
+			return "must be one line of ASCII"
+		}
+	}
+	if strings.TrimSpace(value) != value {
+		return "must not begin or end with a space"
 	}
 	return ""
 }
