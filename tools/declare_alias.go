@@ -9,9 +9,9 @@ import (
 // reference is the type that a $ref leads to: an alias, so that it may lead in a
 // circle, and is written once. TypeScript allows a circle through an object or an
 // array; any other allows nothing and says nothing, and is unknown.
-func (d *declarer) reference(target *jsonschema.Schema, p place) text {
+func (d *declarer) reference(target *jsonschema.Schema, p place) expr {
 	if !p.deferred && d.current != nil && d.circular(target) && d.circular(d.current) {
-		return text{text: textUnknown}
+		return expr{text: textUnknown}
 	}
 	if target.Bool != nil {
 		return d.typeOf(target, p)
@@ -19,7 +19,7 @@ func (d *declarer) reference(target *jsonschema.Schema, p place) text {
 	name, ok := d.known[target]
 	if !ok {
 		if len(d.known) >= maxAliases {
-			return text{text: textUnknown}
+			return expr{text: textUnknown}
 		}
 		name = d.names.name(d.aliasName(target))
 		d.known[target] = name
@@ -29,7 +29,7 @@ func (d *declarer) reference(target *jsonschema.Schema, p place) text {
 		d.current = outer
 		d.names.blocks = append(d.names.blocks, comment(describe(target), "")+"type "+name+" = "+body.text+";")
 	}
-	return text{text: name}
+	return expr{text: name}
 }
 
 // circular reports whether a schema leads to itself without an object or array

@@ -60,13 +60,13 @@ func (p place) beside() place {
 	return p
 }
 
-// text is a type as TypeScript; loose where it is a union or an intersection.
-type text struct {
+// expr is a type as TypeScript; loose where it is a union or an intersection.
+type expr struct {
 	text  string
 	loose bool
 }
 
-func (t text) tight() string {
+func (t expr) tight() string {
 	if t.loose {
 		return "(" + t.text + ")"
 	}
@@ -74,17 +74,17 @@ func (t text) tight() string {
 }
 
 // typeOf is the type of the values that a schema allows.
-func (d *declarer) typeOf(s *jsonschema.Schema, p place) text {
+func (d *declarer) typeOf(s *jsonschema.Schema, p place) expr {
 	switch {
 	case s == nil || p.depth > maxTypeDepth || d.written > maxTypeBytes:
-		return text{text: textUnknown}
+		return expr{text: textUnknown}
 	case s.Bool != nil && *s.Bool:
-		return text{text: textUnknown}
+		return expr{text: textUnknown}
 	case s.Bool != nil:
-		return text{text: textNever}
+		return expr{text: textNever}
 	}
 	p.closed = p.closed || closed(s, nil)
-	var parts []text
+	var parts []expr
 	if s.Ref != nil {
 		parts = append(parts, d.reference(s.Ref, p))
 	}
@@ -102,8 +102,8 @@ func (d *declarer) typeOf(s *jsonschema.Schema, p place) text {
 	return t
 }
 
-func (d *declarer) union(options []*jsonschema.Schema, p place) text {
-	var parts []text
+func (d *declarer) union(options []*jsonschema.Schema, p place) expr {
+	var parts []expr
 	for _, option := range options {
 		parts = append(parts, d.typeOf(option, p))
 	}
@@ -111,8 +111,8 @@ func (d *declarer) union(options []*jsonschema.Schema, p place) text {
 }
 
 // union joins types with |. What is unknown takes in all others.
-func union(parts []text) text {
-	var kept []text
+func union(parts []expr) expr {
+	var kept []expr
 	for _, t := range parts {
 		switch {
 		case t.text == textUnknown:
@@ -125,8 +125,8 @@ func union(parts []text) text {
 }
 
 // intersection joins types with &. What is never takes in all others.
-func intersection(parts []text) text {
-	var kept []text
+func intersection(parts []expr) expr {
+	var kept []expr
 	for _, t := range parts {
 		switch {
 		case t.text == textNever:
@@ -138,15 +138,15 @@ func intersection(parts []text) text {
 	if len(kept) > 1 {
 		// The others say that it is an object, and this would keep TypeScript from
 		// noticing members that they do not have.
-		kept = slices.DeleteFunc(kept, func(t text) bool { return t.text == textObject })
+		kept = slices.DeleteFunc(kept, func(t expr) bool { return t.text == textObject })
 	}
 	return joined(kept, " & ", textUnknown)
 }
 
-func joined(parts []text, sign, none string) text {
+func joined(parts []expr, sign, none string) expr {
 	switch len(parts) {
 	case 0:
-		return text{text: none}
+		return expr{text: none}
 	case 1:
 		return parts[0]
 	}
@@ -154,7 +154,7 @@ func joined(parts []text, sign, none string) text {
 	for _, t := range parts {
 		texts = append(texts, t.tight())
 	}
-	return text{text: strings.Join(texts, sign), loose: true}
+	return expr{text: strings.Join(texts, sign), loose: true}
 }
 
 // closed reports whether a schema allows no members but those that it names,

@@ -17,31 +17,31 @@ const (
 )
 
 // own is the type of what a schema says by itself, without what it is made of.
-func (d *declarer) own(s *jsonschema.Schema, p place) text {
+func (d *declarer) own(s *jsonschema.Schema, p place) expr {
 	values := s.Enum
 	if s.Const != nil {
 		values = &jsonschema.Enum{Values: []any{*s.Const}}
 	}
 	types := d.types(s, p)
 	if values == nil {
-		var parts []text
+		var parts []expr
 		for _, name := range types {
 			if name != textNull {
 				parts = append(parts, d.named(name, s, p))
 			}
 		}
 		if slices.Contains(types, textNull) { // last, as people write it
-			parts = append(parts, text{text: textNull})
+			parts = append(parts, expr{text: textNull})
 		}
 		if types == nil {
-			return text{text: textUnknown}
+			return expr{text: textUnknown}
 		}
 		return union(parts)
 	}
-	var parts []text
+	var parts []expr
 	for _, v := range values.Values {
 		if s.Types == nil || fits(v, s.Types.ToStrings()) {
-			parts = append(parts, text{text: literal(v)})
+			parts = append(parts, expr{text: literal(v)})
 		}
 	}
 	return union(parts)
@@ -68,20 +68,20 @@ func (d *declarer) types(s *jsonschema.Schema, p place) []string {
 	return types
 }
 
-func (d *declarer) named(name string, s *jsonschema.Schema, p place) text {
+func (d *declarer) named(name string, s *jsonschema.Schema, p place) expr {
 	switch name {
 	case "integer", "number":
-		return text{text: "number"}
+		return expr{text: "number"}
 	case "array":
 		return d.array(s, p)
 	case "object":
 		return d.object(s, p)
 	}
-	return text{text: name} // string, boolean
+	return expr{text: name} // string, boolean
 }
 
 // array is the type of an array or, where places have schemas, a tuple.
-func (d *declarer) array(s *jsonschema.Schema, p place) text {
+func (d *declarer) array(s *jsonschema.Schema, p place) expr {
 	prefix, rest := s.PrefixItems, any(s.Items2020)
 	if s.DraftVersion < 2020 {
 		rest = s.Items
@@ -89,7 +89,7 @@ func (d *declarer) array(s *jsonschema.Schema, p place) text {
 			prefix, rest = list, s.AdditionalItems
 		}
 	}
-	item := text{text: textUnknown}
+	item := expr{text: textUnknown}
 	switch r := rest.(type) {
 	case *jsonschema.Schema:
 		item = d.typeOf(r, p.within(p.indent))
@@ -101,11 +101,11 @@ func (d *declarer) array(s *jsonschema.Schema, p place) text {
 	if len(prefix) == 0 {
 		switch {
 		case item.text == textNever:
-			return text{text: "[]"}
+			return expr{text: "[]"}
 		case isWord(item.text):
-			return text{text: item.text + "[]"}
+			return expr{text: item.text + "[]"}
 		}
-		return text{text: "Array<" + item.text + ">"}
+		return expr{text: "Array<" + item.text + ">"}
 	}
 	var parts []string
 	for i, each := range prefix {
@@ -121,7 +121,7 @@ func (d *declarer) array(s *jsonschema.Schema, p place) text {
 	if item.text != textNever && (s.MaxItems == nil || *s.MaxItems > len(prefix)) {
 		parts = append(parts, "...Array<"+item.text+">")
 	}
-	return text{text: "[" + strings.Join(parts, ", ") + "]"}
+	return expr{text: "[" + strings.Join(parts, ", ") + "]"}
 }
 
 // member is one line of an object's type.
@@ -130,7 +130,7 @@ type member struct {
 }
 
 // object is the type of an object.
-func (d *declarer) object(s *jsonschema.Schema, p place) text {
+func (d *declarer) object(s *jsonschema.Schema, p place) expr {
 	inner := p.indent + step
 	rest := d.further(s, p.within(inner))
 	required := slices.Sorted(slices.Values(s.Required))
@@ -142,7 +142,7 @@ func (d *declarer) object(s *jsonschema.Schema, p place) text {
 		}
 	}
 	var members []member
-	var types []text
+	var types []expr
 	for i, name := range names {
 		m, t, sign := member{}, rest, ": "
 		if property := s.Properties[name]; property != nil {
@@ -150,43 +150,43 @@ func (d *declarer) object(s *jsonschema.Schema, p place) text {
 		}
 		if i >= len(required) {
 			sign = "?: "
-			types = append(types, text{text: "undefined"})
+			types = append(types, expr{text: "undefined"})
 		}
 		m.name, m.text = propertyName(name), sign+t.text
 		members, types = append(members, m), append(types, t)
 	}
 	if rest.text == textNever || p.closed && !d.describesRest(s) {
 		if len(members) > 0 {
-			return text{text: object(members, p.indent)}
+			return expr{text: object(members, p.indent)}
 		}
 		if alone := s.Ref == nil && len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0; s.AdditionalProperties == false || alone && rest.text == textNever {
-			return text{text: textNothing}
+			return expr{text: textNothing}
 		}
-		return text{text: textObject}
+		return expr{text: textObject}
 	}
 	if rest.text != textUnknown && len(members) > 0 {
 		// TypeScript wants the named members to fit as well.
-		if rest = union(append([]text{rest}, types...)); len(rest.text) > maxUnionBytes || strings.Contains(rest.text, "\n") {
+		if rest = union(append([]expr{rest}, types...)); len(rest.text) > maxUnionBytes || strings.Contains(rest.text, "\n") {
 			rest.text = textUnknown
 		}
 	}
 	members = append(members, member{name: "[key: string]", text: ": " + rest.text})
-	return text{text: object(members, p.indent)}
+	return expr{text: object(members, p.indent)}
 }
 
 // further is the type of members that have no schema of their own.
-func (d *declarer) further(s *jsonschema.Schema, p place) text {
+func (d *declarer) further(s *jsonschema.Schema, p place) expr {
 	never := closed(&jsonschema.Schema{AdditionalProperties: s.AdditionalProperties, UnevaluatedProperties: s.UnevaluatedProperties}, nil)
 	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	switch {
 	case len(s.PatternProperties) > 0:
-		return text{text: textUnknown}
+		return expr{text: textUnknown}
 	case never:
-		return text{text: textNever}
+		return expr{text: textNever}
 	case additional != nil:
 		return d.typeOf(additional, p)
 	}
-	return text{text: textUnknown}
+	return expr{text: textUnknown}
 }
 
 // describesRest reports whether a schema says what further members are like.
