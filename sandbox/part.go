@@ -30,7 +30,7 @@ type part struct {
 
 // keeper keeps an isolate whose script has succeeded, or says why that makes it
 // fail.
-type keeper func(ctx context.Context, iso spi.Isolate, p *part) (*spi.ScriptError, error)
+type keeper func(ctx context.Context, iso spi.Isolate, out *spi.Outcome, p *part) (*spi.ScriptError, error)
 
 // newPart is the first part of an eval.
 func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {
@@ -171,7 +171,7 @@ func (p *part) end(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (*Res
 		ended.Error = p.overTotalTime()
 	}
 	if ended.Error == nil && p.keep != nil {
-		failed, err := p.keep(ctx, iso, p)
+		failed, err := p.keep(ctx, iso, out, p)
 		if err != nil {
 			return nil, p.sandbox.failed(ctx, err)
 		}
