@@ -35,7 +35,8 @@ type Isolate interface {
 	// ended when ctx ends, when a limit of the isolate's Config is reached or
 	// when Close is called, whichever is first; the outcome says which, also
 	// where ctx had ended before. Logs and usage are in the outcome on every
-	// path. A language that the descriptor does not list is [ErrUnsupported].
+	// path. A script that waits for replies (see [Caller]) is given up: its calls
+	// never settle. A language that the descriptor does not list is [ErrUnsupported].
 	//
 	// An eval that was stopped by force, that was refused memory or whose guest
 	// contradicted itself leaves the isolate spent: every later Eval returns

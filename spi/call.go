@@ -36,6 +36,9 @@ type HostCall struct {
 	Function string
 	// Args is the JSON array of the arguments, strictly valid. Guest data.
 	Args json.RawMessage
+	// Line and Column of the call in Request.Source, as in [ScriptError]; 0 where
+	// unknown. A guest can choose them.
+	Line, Column int
 }
 
 // Reply answers one call. Exactly one of Value and Error is set.
@@ -91,8 +94,8 @@ const (
 	// FunctionEmit makes emit(type, data) there: it tells [Config.Observer] and
 	// returns nothing. It is no call.
 	FunctionEmit = "emit"
-	// FunctionFetch makes the web's fetch there, with Headers and Response. It is
-	// a call with one argument,
+	// FunctionFetch makes the web's fetch there, with Headers, Request and
+	// Response. It is a call with one argument,
 	//
 	//	{"url": "…", "method": "GET", "headers": [["name", "value"], …], "body": "…"}
 	//

@@ -28,7 +28,9 @@
 // [ErrIsolateSpent].
 //
 // A backend may also be a [Preparer], which parses a script once for many
-// isolates; all else in this text holds for those as well.
+// isolates; its isolates may be [Caller]s, whose scripts call functions of the
+// host, and [Suspender]s, which are put away as bytes. All else in this text holds
+// for those as well.
 //
 // # Scripts
 //
@@ -45,10 +47,20 @@
 // What reaches outside the guest must not: files, network, environment,
 // processes, modules, the host's clock, real randomness.
 //
+// # Host calls
+//
+// A function that a script is handed ([Request.Functions]) gives a promise. The
+// script runs until nothing moves any more; then Eval returns, the outcome names
+// the calls without a reply, and the script rests until [Caller.Continue]. So no
+// goroutine, no stack and no connection waits inside a backend, and whoever called
+// Eval decides who answers, how many at once and for how long. A script that waits
+// is all in its isolate: [Suspender.Suspend] makes bytes of it, which
+// [Resumer.Resume] takes on any machine.
+//
 // # Security
 //
 // Everything that the guest could have written is data of unknown origin:
-// [Outcome.Value], [Outcome.Logs] and the texts of [ScriptError]. The caller
+// [Outcome.Value], [Outcome.Logs], [HostCall], [Event] and the texts of [ScriptError]. The caller
 // labels it; a backend must not interpret it. [Kind] comes from what the host
 // observed (the tick that fired, the growth that was refused), never from a
 // text that the guest can choose.
@@ -63,7 +75,8 @@
 //
 // A script that fails is an [Outcome] with a [ScriptError], not a Go error. A
 // Go error means that the backend could not do its work; it is or wraps
-// [ErrUnsupported], [ErrClosed], [ErrIsolateSpent], from Open the context's
+// [ErrUnsupported], [ErrClosed], [ErrIsolateSpent], [ErrReply], [ErrNotWaiting],
+// [ErrState], [ErrStateTooLarge], from Open, Resume and Suspend the context's
 // error, or a failure of the backend itself. [KindBackend] is something else: the
 // guest's interpreter broke, which a script can bring about. No type or text of an engine crosses.
 //

@@ -83,9 +83,13 @@ func Describe() spi.Descriptor {
 			{Limit: spi.LimitCallDepth, Exact: true},
 			{Limit: spi.LimitOutput, Exact: true},
 			{Limit: spi.LimitLogs, Exact: true},
+			{Limit: spi.LimitHostCalls, Exact: true},
+			{Limit: spi.LimitCallBytes, Exact: true},
 		},
 		Engine:         "quickjs-ng on wasmtime " + wasmhost.ModuleVersion("github.com/bytecodealliance/wasmtime-go/v39"),
 		Prepares:       true,
+		HostCalls:      true,
+		Suspends:       true,
 		MaxMemoryBytes: MaxMemoryBytes,
 		MinMemoryBytes: 4 << 20,
 	}
@@ -102,6 +106,11 @@ func (b *Backend) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error
 // Prepare implements [spi.Preparer].
 func (b *Backend) Prepare(ctx context.Context, limits *spi.Limits, source string, language spi.Language) (spi.Prepared, error) {
 	return b.host.Prepare(ctx, limits, source, language)
+}
+
+// Resume implements [spi.Resumer].
+func (b *Backend) Resume(ctx context.Context, r *spi.Resumption) (spi.Isolate, error) {
+	return b.host.Resume(ctx, r)
 }
 
 // Close implements [spi.Backend].

@@ -70,7 +70,7 @@ func TestNothingAScriptOverwritesChangesWhatTheHostIsTold(t *testing.T) {
 		for (const p of [Object.prototype, Array.prototype]) for (const k of ['0', '1', 'value', 'writable', 'enumerable', 'configurable', 'get', 'set', 'name', 'message'])
 			Object.defineProperty(p, k, { __proto__: null, configurable: true, get() { return 'forged' }, set() {} });
 		Array.prototype[Symbol.iterator] = boom; Array.prototype.push = boom; Array.prototype.join = boom; Array.isArray = () => 'forged';
-		String.prototype.slice = boom; String.prototype.charCodeAt = boom; String.prototype.toWellFormed = boom;
+		String.prototype.slice = boom; String.prototype.charCodeAt = boom; String.prototype.toWellFormed = boom; String.prototype.concat = boom;
 		Function.prototype.call = boom; Function.prototype.apply = boom; Function.prototype.bind = boom;
 		Reflect.apply = boom; Reflect.ownKeys = boom; Reflect.defineProperty = boom; Object.keys = boom;
 		Map.prototype.get = boom; Map.prototype.set = boom; WeakMap.prototype.has = boom; Error.isError = boom;

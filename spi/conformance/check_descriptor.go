@@ -89,7 +89,7 @@ func descLanguages(d *spi.Descriptor) error {
 func descLimitNames(d *spi.Descriptor) error {
 	names := []spi.LimitName{
 		spi.LimitTimeout, spi.LimitMemory, spi.LimitFuel, spi.LimitStack, spi.LimitCallDepth,
-		spi.LimitSource, spi.LimitInput, spi.LimitOutput, spi.LimitLogs,
+		spi.LimitSource, spi.LimitInput, spi.LimitOutput, spi.LimitLogs, spi.LimitHostCalls, spi.LimitCallBytes,
 	}
 	seen := map[spi.LimitName]bool{}
 	for _, e := range d.Enforces {

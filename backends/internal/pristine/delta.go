@@ -19,11 +19,17 @@ type run struct{ start, end int }
 
 // Diff returns how mem differs from the image. It may be longer than the image:
 // what it has beyond counts as zero there, and must be private memory of no file.
-// A shorter one is kept as a whole. Nothing may write to mem meanwhile.
-func (im *Image) Diff(mem []byte) *Delta {
+// A shorter one is kept as a whole. Nothing may write to mem meanwhile. What lies
+// in the dead spans, in order, counts as unchanged: whoever goes on with a copy
+// must not care.
+func (im *Image) Diff(mem []byte, dead ...Span) *Delta {
 	d := &Delta{length: int64(len(mem))}
 	within := min(len(mem), len(im.content))
 	for at := 0; at < within; at += PageBytes {
+		if len(dead) > 0 && int64(at) >= dead[0].Start {
+			at, dead = max(at, int(dead[0].End))-PageBytes, dead[1:]
+			continue
+		}
 		if end := min(at+PageBytes, within); len(mem) < len(im.content) || !bytes.Equal(mem[at:end], im.content[at:end]) {
 			d.add(at, end)
 		}

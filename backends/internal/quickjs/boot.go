@@ -10,9 +10,9 @@ import (
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
-// freeHeap is what boot leaves free in the image, so that ordinary scripts do
-// not grow the memory.
-const freeHeap = 448 << 10
+// freeHeap is what boot leaves free in the image in one piece, so that ordinary
+// scripts do not grow the memory. Where the prelude's text was are 100 KiB more.
+const freeHeap = 320 << 10
 
 // boot runs a rewritten module up to the point where a script would start, and
 // returns its memory. What the driver relies on is checked here, by behaviour.
@@ -102,6 +102,9 @@ func (b *boot) run() error {
 	if err := b.findRandomState(); err != nil {
 		return err
 	}
+	if err := b.findLexical(); err != nil {
+		return err
+	}
 	if err := b.checkStack(); err != nil {
 		return err
 	}
@@ -184,7 +187,10 @@ func (b *boot) loadPrelude() error {
 	for _, p := range []struct {
 		to   *jsValue
 		name string
-	}{{&hd.Adopt, "adopt"}, {&hd.Completion, "completion"}, {&hd.Finish, "finish"}, {&hd.Fail, "fail"}, {&hd.Timer, "runNextTimer"}} {
+	}{
+		{&hd.Adopt, "adopt"}, {&hd.Completion, "completion"}, {&hd.Finish, "finish"}, {&hd.Fail, "fail"}, {&hd.Timer, "runNextTimer"},
+		{&hd.Grant, "grant"}, {&hd.Answer, "answer"}, {&hd.Loosen, "loosen"},
+	} {
 		name, err := b.cString(p.name)
 		if err != nil {
 			return err
@@ -257,6 +263,51 @@ func (b *boot) findRandomState() error {
 		return fmt.Errorf("the state of Math.random (xorshift64*) was found at %d places in the context, needed is 1", found)
 	}
 	return nil
+}
+
+// findLexical finds the object that holds global declarations: the context has it
+// beside the global object.
+func (b *boot) findLexical() error {
+	const most = 4096
+	hd := &b.img.handles
+	if _, err := b.evalText("let sandboxdProbe = 42", preludeName, 0, 1); err != nil {
+		return err
+	}
+	name, err := b.cString("sandboxdProbe")
+	if err != nil {
+		return err
+	}
+	w, ok := window(b.inst.Memory(), hd.Context, most)
+	if !ok {
+		return errors.New("the context is at the end of memory")
+	}
+	at := 0
+	for ; at+16 <= most; at += 8 {
+		next := binary.LittleEndian.Uint64(w[at+8:])
+		if binary.LittleEndian.Uint64(w[at:]) == hd.Global && tagOf(next) == tagObject {
+			hd.Lexical = next
+			break
+		}
+	}
+	if hd.Lexical == 0 {
+		return errors.New("the context does not hold an object beside its global one")
+	}
+	const want = jsValue(42) // an integer
+	if v, err := b.value(fnGetPropertyStr, uint64(hd.Context), hd.Lexical, uint64(name)); err != nil || v != want {
+		return errors.New("what let declares is not in the object beside the global one")
+	}
+	if _, err := b.callValue(hd.Loosen, hd.Lexical); err != nil {
+		return err
+	}
+	v, err := b.evalText("let sandboxdProbe = 43; const old = sandboxdProbe; delete globalThis.sandboxdProbe; old", preludeName, 0, 1)
+	if err != nil || v != want+1 {
+		return errors.New("what was declared cannot be declared again")
+	}
+	if _, err := b.callValue(hd.Loosen, hd.Lexical); err != nil {
+		return err
+	}
+	_, err = b.evalText("delete globalThis.sandboxdProbe; delete globalThis.old", preludeName, 0, 1)
+	return err
 }
 
 // setStack gives QuickJS the upper part of the stack region.
@@ -333,6 +384,15 @@ func (b *boot) evalText(source, name string, flags uint32, line int32) (jsValue,
 	}
 	if isException(v) {
 		return 0, b.thrown()
+	}
+	// What is free in the image is zero, where it can be: it is stored and compared.
+	text, ok := window(b.inst.Memory(), at, uint32(len(source)))
+	if !ok {
+		return 0, errCorrupt
+	}
+	clear(text)
+	if _, err := b.call(fnFree, uint64(at)); err != nil {
+		return 0, fmt.Errorf("%s: %w", functionTable()[fnFree].name, err)
 	}
 	return v, nil
 }

@@ -13,7 +13,12 @@ const (
 	ranThrew    = 1 // an exception is pending
 	ranDeadlock = 2
 	ranNonsense = 3 // a promise that is none
+	ranWaits    = 4 // for replies to host calls
 )
+
+// What the driver does once a promise is fulfilled: after a script of some form,
+// or after what it ended with was adopted.
+const phaseAdopted = int32(formBody) + 1
 
 // Constants of an image that its driver uses: immutable globals, which boot
 // learns and [setConstants] fills in.
@@ -27,6 +32,8 @@ const (
 	constCompletion
 	constFinish
 	constTimer
+	constGrant
+	constAnswer
 	constantCount
 )
 
@@ -38,6 +45,7 @@ func (hd *handles) constants() [constantCount]wasmbin.ConstExpr {
 		constContext: i32(hd.Context), constRuntime: i32(hd.Runtime), constGlobal: i64(hd.Global),
 		constInputName: i32(hd.InputName), constScratch: i32(hd.Scratch), constAdopt: i64(hd.Adopt),
 		constCompletion: i64(hd.Completion), constFinish: i64(hd.Finish), constTimer: i64(hd.Timer),
+		constGrant: i64(hd.Grant), constAnswer: i64(hd.Answer),
 	}
 }
 
@@ -47,7 +55,7 @@ func addConstants(m *wasmbin.Module) (first uint32, err error) {
 	for i, zero := range (&handles{}).constants() {
 		t := wasmbin.I32
 		switch i {
-		case constGlobal, constAdopt, constCompletion, constFinish, constTimer:
+		case constGlobal, constAdopt, constCompletion, constFinish, constTimer, constGrant, constAnswer:
 			t = wasmbin.I64
 		}
 		index, err := m.AddGlobal(wasmbin.Global{Type: t, Init: zero})
@@ -71,22 +79,48 @@ func setConstants(m *wasmbin.Module, first uint32, hd *handles) error {
 	return nil
 }
 
+// driverGlobals are indexes of mutable globals.
+type driverGlobals struct{ finishing, waiting, promise, phase uint32 }
+
+// addDriverGlobals declares them.
+func addDriverGlobals(m *wasmbin.Module) (g driverGlobals, err error) {
+	for _, add := range []struct {
+		index *uint32
+		init  wasmbin.ConstExpr
+		t     wasmbin.ValType
+	}{
+		{&g.finishing, wasmbin.I32ConstExpr(0), wasmbin.I32},
+		{&g.waiting, wasmbin.I32ConstExpr(0), wasmbin.I32},
+		{&g.promise, wasmbin.I64ConstExpr(0), wasmbin.I64},
+		{&g.phase, wasmbin.I32ConstExpr(0), wasmbin.I32},
+	} {
+		if *add.index, err = m.AddGlobal(wasmbin.Global{Type: add.t, Mutable: true, Init: add.init}); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
 // driver writes the driver's functions.
 type driver struct {
 	m         *wasmbin.Module
 	constants uint32 // index of the first
-	finishing uint32 // index of the global
+	globals   driverGlobals
 	a         wasmbin.Assembler
 	call1     uint32
 	settle    uint32
+	proceed   uint32
+	tell      uint32
 }
 
-// addDriver defines the driver and returns the function behind [fnRun].
-func addDriver(m *wasmbin.Module, constants, finishing uint32) uint32 {
-	d := &driver{m: m, constants: constants, finishing: finishing}
+// addDriver defines the driver and returns its functions that the host calls.
+func addDriver(m *wasmbin.Module, constants uint32, globals driverGlobals) map[string]uint32 {
+	d := &driver{m: m, constants: constants, globals: globals}
 	d.addCall1()
 	d.addSettle()
-	return d.addRun()
+	d.addProceed()
+	d.addTell()
+	return map[string]uint32{runName: d.addRun(), grantName: d.addGrant(), continueName: d.addContinue()}
 }
 
 func (d *driver) constant(c uint32) *wasmbin.Assembler { return d.a.GlobalGet(d.constants + c) }
@@ -130,8 +164,15 @@ func (d *driver) addCall1() {
 	d.call1 = d.m.AddFunction(funcType("II:I"), code)
 }
 
+// free gives up a value in a local.
+func (d *driver) free(local uint32) {
+	d.constant(constContext).LocalGet(local)
+	d.engine("JS_FreeValue")
+}
+
 // addSettle defines settle(promise) -> status: it runs jobs and timers until
-// the promise is fulfilled, and no further.
+// the promise is fulfilled, and no further. Calls of the host come before timers:
+// with nothing else to run and one without a reply, it stops.
 func (d *driver) addSettle() {
 	const promise = 0
 	code := wasmbin.Code{}
@@ -154,6 +195,8 @@ func (d *driver) addSettle() {
 	d.engine("JS_ExecutePendingJob").LocalTee(state).I32Const(0).Op(wasmbin.OpI32LtS)
 	d.endIf(ranThrew)
 	d.a.LocalGet(state).BrIf(0) // a job ran: look again
+	d.a.GlobalGet(d.globals.waiting)
+	d.endIf(ranWaits)
 	d.constant(constContext)
 	d.constant(constTimer).I64Const(int64(jsUndefined)).I32Const(0).I32Const(0)
 	d.engine("JS_Call").LocalSet(value)
@@ -164,11 +207,56 @@ func (d *driver) addSettle() {
 	d.settle = d.m.AddFunction(funcType("I:i"), code)
 }
 
-// await replaces the promise in a local by what it is fulfilled with.
-func (d *driver) await(value, status uint32) {
-	d.a.LocalGet(value).Call(d.settle).LocalTee(status).If(wasmbin.BlockEmpty).LocalGet(status).Return().End()
+// addProceed defines proceed(value, phase) -> status: it awaits what a script of a
+// form gave, where that is a promise, and writes what that ends with. Where it has
+// to wait, it notes what for.
+func (d *driver) addProceed() {
+	const value, phase = 0, 1
+	code := wasmbin.Code{}
+	next := code.AddLocal(2, wasmbin.I64)
+	status := code.AddLocal(2, wasmbin.I32)
+	d.proceed = d.m.AddFunction(funcType("Ii:i"), code) // it calls itself
+	call1 := func(f uint32) {
+		d.constant(f).LocalGet(value).Call(d.call1).LocalSet(next)
+		d.endIfThrown(next)
+	}
+	moveOn := func() {
+		d.free(value)
+		d.a.LocalGet(next).LocalSet(value)
+	}
+	d.a.Reset()
+	d.a.LocalGet(phase).I32Const(int32(formScript)).Op(wasmbin.OpI32Ne).If(wasmbin.BlockEmpty) // the value is a promise
+	d.a.LocalGet(value).Call(d.settle).LocalTee(status).If(wasmbin.BlockEmpty)
+	d.a.LocalGet(value).GlobalSet(d.globals.promise)
+	d.a.LocalGet(phase).GlobalSet(d.globals.phase)
+	d.a.LocalGet(status).Return().End()
 	d.constant(constContext).LocalGet(value)
-	d.engine("JS_PromiseResult").LocalSet(value)
+	d.engine("JS_PromiseResult").LocalSet(next)
+	moveOn()
+	d.a.End()
+
+	d.a.LocalGet(phase).I32Const(int32(formAsync)).Op(wasmbin.OpI32Eq).If(wasmbin.BlockEmpty) // in a record
+	call1(constCompletion)
+	moveOn()
+	d.a.End()
+
+	// A function's return has adopted a thenable already.
+	d.a.LocalGet(phase).I32Const(int32(formBody)).Op(wasmbin.OpI32LtS).LocalGet(value)
+	d.tag().I32Const(tagObject).Op(wasmbin.OpI32Eq).Op(wasmbin.OpI32And).If(wasmbin.BlockEmpty)
+	call1(constAdopt)
+	d.a.LocalGet(value).LocalGet(next).Op(wasmbin.OpI64Ne).LocalSet(status)
+	moveOn()
+	d.a.LocalGet(status).If(wasmbin.BlockEmpty)
+	d.a.LocalGet(value).I32Const(phaseAdopted).Call(d.proceed).Return().End()
+	d.a.End()
+
+	d.a.I32Const(1).GlobalSet(d.globals.finishing)
+	call1(constFinish)
+	d.a.I32Const(0).GlobalSet(d.globals.finishing)
+	d.a.LocalGet(value).GlobalSet(d.globals.promise) // for who wants it freed
+	d.a.I32Const(ranWhole).End()
+	code.Body = clone(&d.a)
+	d.m.Codes[int(d.proceed)-len(d.m.Imports)] = code
 }
 
 // addRun defines run(code, input, length, form) -> status: the input becomes a
@@ -178,15 +266,7 @@ func (d *driver) addRun() uint32 {
 	const script, input, length, shape = 0, 1, 2, 3
 	code := wasmbin.Code{}
 	value := code.AddLocal(4, wasmbin.I64)
-	unadopted := code.AddLocal(4, wasmbin.I64)
-	status := code.AddLocal(4, wasmbin.I32)
-	call1 := func(f uint32) {
-		d.constant(f).LocalGet(value).Call(d.call1).LocalSet(value)
-		d.endIfThrown(value)
-	}
-	isForm := func(f form) *wasmbin.Assembler {
-		return d.a.LocalGet(shape).I32Const(int32(f)).Op(wasmbin.OpI32Eq)
-	}
+	function := code.AddLocal(4, wasmbin.I64)
 	d.a.Reset()
 	d.a.LocalGet(length).If(wasmbin.BlockEmpty)
 	d.constant(constContext).LocalGet(input).LocalGet(length)
@@ -204,28 +284,58 @@ func (d *driver) addRun() uint32 {
 	d.engine("JS_EvalFunction").LocalSet(value)
 	d.endIfThrown(value)
 
-	isForm(formBody).If(wasmbin.BlockEmpty) // the value is the function; its return adopts a thenable
-	d.constant(constContext).LocalGet(value).I64Const(int64(jsUndefined)).I32Const(0).I32Const(0)
+	d.a.LocalGet(shape).I32Const(int32(formBody)).Op(wasmbin.OpI32Eq).If(wasmbin.BlockEmpty) // the value is the function
+	d.a.LocalGet(value).LocalSet(function)
+	d.constant(constContext).LocalGet(function).I64Const(int64(jsUndefined)).I32Const(0).I32Const(0)
 	d.engine("JS_Call").LocalSet(value)
+	d.free(function)
 	d.endIfThrown(value)
-	d.await(value, status)
-	d.a.Else()
-	isForm(formAsync).If(wasmbin.BlockEmpty) // a promise of the value in a record
-	d.await(value, status)
-	call1(constCompletion)
 	d.a.End()
-	d.a.LocalGet(value)
-	d.tag().I32Const(tagObject).Op(wasmbin.OpI32Eq).If(wasmbin.BlockEmpty)
-	d.a.LocalGet(value).LocalSet(unadopted)
-	call1(constAdopt)
-	d.a.LocalGet(value).LocalGet(unadopted).Op(wasmbin.OpI64Ne).If(wasmbin.BlockEmpty)
-	d.await(value, status)
-	d.a.End().End().End()
-
-	d.a.I32Const(1).GlobalSet(d.finishing)
-	call1(constFinish)
-	d.a.I32Const(0).GlobalSet(d.finishing)
-	d.a.I32Const(ranWhole).End()
+	d.a.LocalGet(value).LocalGet(shape).Call(d.proceed).End()
 	code.Body = clone(&d.a)
 	return d.m.AddFunction(funcType("Iiii:i"), code)
+}
+
+// addTell defines tell(f, text, length) -> status: it calls a function with what
+// JSON text means.
+func (d *driver) addTell() {
+	const f, text, length = 0, 1, 2
+	code := wasmbin.Code{}
+	value := code.AddLocal(3, wasmbin.I64)
+	result := code.AddLocal(3, wasmbin.I64)
+	d.a.Reset()
+	d.constant(constContext).LocalGet(text).LocalGet(length)
+	d.constant(constInputName)
+	d.engine("JS_ParseJSON").LocalSet(value)
+	d.endIfThrown(value)
+	d.a.LocalGet(f).LocalGet(value).Call(d.call1).LocalSet(result)
+	d.free(value)
+	d.endIfThrown(result)
+	d.a.I32Const(ranWhole).End()
+	code.Body = clone(&d.a)
+	d.tell = d.m.AddFunction(funcType("Iii:i"), code)
+}
+
+// addGrant defines grant(text, length) -> status: the prelude hands out the
+// functions of a list.
+func (d *driver) addGrant() uint32 {
+	const text, length = 0, 1
+	d.a.Reset()
+	d.constant(constGrant).LocalGet(text).LocalGet(length).Call(d.tell).End()
+	return d.m.AddFunction(funcType("ii:i"), wasmbin.Code{Body: clone(&d.a)})
+}
+
+// addContinue defines continue(text, length) -> status: the prelude settles calls
+// with the replies of a list, and the script goes on from where it waits.
+func (d *driver) addContinue() uint32 {
+	const text, length = 0, 1
+	code := wasmbin.Code{}
+	status := code.AddLocal(2, wasmbin.I32)
+	d.a.Reset()
+	d.a.LocalGet(length).If(wasmbin.BlockEmpty)
+	d.constant(constAnswer).LocalGet(text).LocalGet(length).Call(d.tell).LocalTee(status).If(wasmbin.BlockEmpty)
+	d.a.LocalGet(status).Return().End().End()
+	d.a.GlobalGet(d.globals.promise).GlobalGet(d.globals.phase).Call(d.proceed).End()
+	code.Body = clone(&d.a)
+	return d.m.AddFunction(funcType("ii:i"), code)
 }

@@ -16,6 +16,7 @@ var (
 	errNoMemory       = errors.New("quickjs: guest has no memory left")
 	errThrown         = errors.New("quickjs: script threw")
 	errSyntax         = errors.New("quickjs: script does not parse")
+	errWaits          = errors.New("quickjs: script waits for replies")
 	errDeadlock       = errors.New("quickjs: script waits and nothing is pending")
 	errUnserializable = errors.New("quickjs: result is not JSON")
 	errTooLarge       = errors.New("quickjs: result is too large")
@@ -121,8 +122,8 @@ func (e *eval) take(at uint32) error {
 	return err
 }
 
-// run takes a parsed script to an emitted result, in one crossing. No input means
-// what the global holds already.
+// run takes a parsed script to an emitted result, in one crossing, unless it has
+// to wait. No input means what the global holds already.
 func (e *eval) run(p program, input []byte) error {
 	at, err := e.put(input)
 	if err != nil {
@@ -132,9 +133,47 @@ func (e *eval) run(p program, input []byte) error {
 	if err != nil {
 		return err
 	}
+	return e.ended(status, at)
+}
+
+// grant has the prelude hand out host functions.
+func (e *eval) grant(functions []string) error {
+	text := grantText(functions)
+	at, err := e.put(text)
+	if err != nil {
+		return err
+	}
+	status, err := e.call(fnGrant, uint64(at), uint64(len(text)))
+	switch {
+	case err != nil:
+		return err
+	case uint32(status) != ranWhole:
+		return e.throw(errThrown)
+	}
+	return e.take(at)
+}
+
+// goOn gives replies to a script that waits, and takes it as far as it goes.
+func (e *eval) goOn(replies []byte) error {
+	at, err := e.put(replies)
+	if err != nil {
+		return err
+	}
+	status, err := e.call(fnContinue, uint64(at), uint64(len(replies)))
+	if err != nil {
+		return err
+	}
+	return e.ended(status, at)
+}
+
+// ended says how the driver ended, and gives back what it was handed at an address.
+func (e *eval) ended(status uint64, at uint32) error {
 	s := &e.h.sink
 	switch uint32(status) {
-	case ranWhole:
+	case ranWhole, ranWaits:
+		if err := e.take(at); err != nil {
+			return err
+		}
 	case ranThrew:
 		return e.throw(errThrown)
 	case ranDeadlock:
@@ -143,6 +182,8 @@ func (e *eval) run(p program, input []byte) error {
 		return errCorrupt
 	}
 	switch {
+	case uint32(status) == ranWaits:
+		return errWaits
 	case s.unserial:
 		return errUnserializable
 	case !s.completed:

@@ -49,7 +49,8 @@ type Host struct {
 	// Of the eval that runs.
 	cause    spi.Kind // why the host stopped the guest; "" while it did not
 	limits   spi.Limits
-	start    time.Time
+	start    time.Time     // of this part of it
+	spent    time.Duration // by earlier parts
 	deadline time.Time
 	granted  int64 // fuel handed out in all
 	ticks    uint64
@@ -59,6 +60,9 @@ type Host struct {
 	watcher    Watch         // nil in a boot
 	processors int32
 	sink       sink
+	calls      hostCalls
+	source     string       // of the script, for places in it
+	observer   spi.Observer // nil for nobody
 
 	// The guest's clock, which goes on from one eval to the next.
 	epoch   time.Time     // where it started
@@ -72,7 +76,10 @@ type Host struct {
 // NewHost makes the host side of one isolate. cfg is what the isolate is
 // opened with.
 func NewHost(cfg *spi.Config) *Host {
-	return &Host{epoch: cfg.Now, limits: cfg.Limits, random: splitMix(cfg.Seed), units: Slice, running: new(atomic.Int32)}
+	return &Host{
+		epoch: cfg.Now, limits: cfg.Limits, random: splitMix(cfg.Seed), observer: cfg.Observer,
+		units: Slice, running: new(atomic.Int32),
+	}
 }
 
 // SetSlice makes slices longer or shorter than [Slice], before the first eval:
@@ -99,18 +106,27 @@ func (h *Host) Call(im *Import, stack []uint64) error { return im.call(h, stack)
 // clock starts here.
 func (h *Host) begin(burnt int64) {
 	h.earlier += h.granted
-	h.cause = ""
-	h.stop.Store(running)
 	h.sink = sink{maxOutput: h.limits.OutputBytes, maxLogs: h.limits.LogBytes}
-	h.processors = int32(runtime.GOMAXPROCS(0))
-	h.start = time.Now()
-	h.deadline = h.start.Add(h.limits.Timeout)
-	fuel := h.slice(burnt)
-	h.granted = burnt + fuel
-	h.inst.SetGlobal(GlobalFuel, uint64(fuel))
+	h.calls.begin()
+	h.spent = 0
 	h.inst.SetGlobal(GlobalStackLow, 0)
 	h.inst.SetGlobal(GlobalGrowRefused, 0)
 	h.inst.SetGlobal(GlobalFinishing, 0)
+	h.inst.SetGlobal(GlobalWaiting, 0)
+	h.arm(burnt)
+}
+
+// arm arms the limits for a part of an eval: the whole, or what comes after the
+// script waited.
+func (h *Host) arm(burnt int64) {
+	h.cause = ""
+	h.stop.Store(running)
+	h.processors = int32(runtime.GOMAXPROCS(0))
+	h.start = time.Now()
+	h.deadline = h.start.Add(h.limits.Timeout - h.spent)
+	fuel := h.slice(burnt)
+	h.granted = burnt + fuel
+	h.inst.SetGlobal(GlobalFuel, uint64(fuel))
 }
 
 // end settles the fuel account, so that the clock goes on from what was burnt.

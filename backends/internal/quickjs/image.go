@@ -14,7 +14,7 @@ import (
 
 // FormatVersion counts changes of what an image is: guards, layout, prelude
 // interface. It goes into caches and continuations.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // Image is a booted guest, ready to be instantiated. What it holds is immutable.
 type Image struct {
@@ -39,12 +39,14 @@ type handles struct {
 	Runtime, Context          uint32
 	Adopt, Completion, Finish jsValue // functions of the prelude
 	Fail, Timer               jsValue
+	Grant, Answer, Loosen     jsValue
 	Global                    jsValue
-	Scratch                   uint32 // a block for arguments, see scratchArgs
-	RandomState               uint32 // address of Math.random's state
-	Inbox                     uint32 // a block for a script or an input, see inboxBytes
-	FileName, InputName       uint32 // C strings
-	ReturnError               string // how the parser complains about a top-level return
+	Lexical                   jsValue // the object that holds what let, const and class declare globally
+	Scratch                   uint32  // a block for arguments, see scratchArgs
+	RandomState               uint32  // address of Math.random's state
+	Inbox                     uint32  // a block for a script or an input, see inboxBytes
+	FileName, InputName       uint32  // C strings
+	ReturnError               string  // how the parser complains about a top-level return
 }
 
 // The scratch block: arguments of a call, options of an evaluation, an out

@@ -1,6 +1,9 @@
 package quickjs
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // ErrNativeStack is what [Instance.Call] returns where an engine's own call stack
 // was used up, which the guards prevent on engines with enough of it.
@@ -57,7 +60,9 @@ const (
 	fnEval2
 	fnCall
 	fnGetException
-	fnRun // our own: see driver.go
+	fnRun // our own, from here on: see driver.go
+	fnGrant
+	fnContinue
 	functionCount
 )
 
@@ -86,16 +91,25 @@ func functionTable() [functionCount]signature {
 		fnCall:            {"JS_Call", "iIIii:I"},
 		fnGetException:    {"JS_GetException", "i:I"},
 		fnRun:             {runName, "Iiii:i"},
+		fnGrant:           {grantName, "ii:i"},
+		fnContinue:        {continueName, "ii:i"},
 	}
 }
 
-// runName is what stands for the driver among the names of the C API.
-const runName = "sandboxd.run"
+// What stands for the driver's functions among the names of the C API.
+const (
+	ourPrefix    = "sandboxd."
+	runName      = ourPrefix + "run"
+	grantName    = ourPrefix + "grant"
+	continueName = ourPrefix + "continue"
+)
+
+func (s signature) isOurs() bool { return strings.HasPrefix(s.name, ourPrefix) }
 
 // usedInside are functions that only the image's own code calls.
 func usedInside() []signature {
 	return []signature{
-		{"JS_ToCStringLen2", "iiIi:i"}, {"JS_FreeCString", "ii:"},
+		{"JS_ToCStringLen2", "iiIi:i"}, {"JS_FreeCString", "ii:"}, {"JS_FreeValue", "iI:"},
 		{"JS_ParseJSON", "iiii:I"}, {"JS_EvalFunction", "iI:I"}, {"JS_Throw", "iI:I"},
 		{"JS_ExecutePendingJob", "ii:i"}, {"JS_PromiseState", "iI:i"}, {"JS_PromiseResult", "iI:I"},
 	}
@@ -118,6 +132,12 @@ const (
 	GlobalGrowRefused
 	// GlobalFinishing (i32) is 1 while the driver has the result written.
 	GlobalFinishing
+	// GlobalWaiting (i32) is the number of host calls without a reply; the host sets it.
+	GlobalWaiting
+	// GlobalPromise (i64) is what a script waits for, and GlobalPhase (i32) what the
+	// driver does then. Of a script that has ended it is the result.
+	GlobalPromise
+	GlobalPhase
 	// GlobalCount is how many there are.
 	GlobalCount
 )
@@ -127,7 +147,8 @@ func Globals() []string {
 	return []string{
 		GlobalFuel: "sandboxd.fuel", GlobalDepth: "sandboxd.depth", GlobalStackPointer: "sandboxd.stack_pointer",
 		GlobalStackLow: "sandboxd.stack_low", GlobalGrowRefused: "sandboxd.grow_refused",
-		GlobalFinishing: "sandboxd.finishing",
+		GlobalFinishing: "sandboxd.finishing", GlobalWaiting: "sandboxd.waiting",
+		GlobalPromise: "sandboxd.promise", GlobalPhase: "sandboxd.phase",
 	}
 }
 

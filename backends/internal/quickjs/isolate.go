@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,15 +17,18 @@ import (
 type Isolate struct {
 	host  *Host
 	img   *Image
-	close func(Wear) error
+	lease Lease
 
 	mu    sync.Mutex // held while an eval runs, and while closing
 	spent bool       // guarded by mu
 	done  bool       // guarded by mu
 	wear  Wear       // guarded by mu
 
-	parsed *Parsed // of the first eval, nil otherwise; guarded by mu
-	seed   uint64  // of Math.random, to be written before the first eval, or 0; guarded by mu
+	parsed   *Parsed // of the first eval, nil otherwise; guarded by mu
+	seed     uint64  // of Math.random, to be written before the next part, or 0; guarded by mu
+	begun    bool    // a script has run; guarded by mu
+	waiting  *string // source of the script that waits for replies; guarded by mu
+	leftover bool    // a result lies in the guest that nobody needs; guarded by mu
 }
 
 // Wear is how much an engine may hold for an instance that it would not hold for a
@@ -52,14 +56,28 @@ type Watch interface {
 	End()
 }
 
-// NewIsolate makes an isolate of an instance whose host must be h: a pristine one,
-// or with parsed not nil one whose memory is as [Parse] left it, unless it is to be
-// parsed [Parsed.Again]. release is called once, when no eval runs. Nothing is
-// written to the memory but in evals, which tell watch.
-func NewIsolate(img *Image, inst Instance, h *Host, watch Watch, parsed *Parsed, release func(Wear) error) *Isolate {
-	h.inst, h.running, h.watcher = inst, &img.running, watch
+// Lease is an instance for an isolate, and what becomes of it.
+type Lease struct {
+	// Instance is pristine, or its memory is as [Parse] or [Isolate.Suspend] left
+	// it. Its host is the isolate's.
+	Instance Instance
+	// Watch is told of everything that is written to the memory; nothing is but in
+	// evals.
+	Watch Watch
+	// Save appends how the memory differs from the image, leaving out the given
+	// parts of it, in order.
+	Save func(out []byte, dead [][2]int64) []byte
+	// Release is called once, when no eval runs.
+	Release func(Wear) error
+}
+
+// NewIsolate makes an isolate of a leased instance whose host is h. With parsed
+// not nil the memory is as [Parse] left it, unless it is to be parsed
+// [Parsed.Again].
+func NewIsolate(img *Image, lease Lease, h *Host, parsed *Parsed) *Isolate {
+	h.inst, h.running, h.watcher = lease.Instance, &img.running, lease.Watch
 	// xorshift64* has a state of zero that it never leaves.
-	return &Isolate{host: h, img: img, close: release, parsed: parsed, seed: h.random.next() | 1}
+	return &Isolate{host: h, img: img, lease: lease, parsed: parsed, seed: h.random.next() | 1}
 }
 
 // Close implements [spi.Isolate].
@@ -71,7 +89,7 @@ func (i *Isolate) Close() error {
 		return nil
 	}
 	i.done = true
-	return i.close(i.wear)
+	return i.lease.Release(i.wear)
 }
 
 // HeapSHA256 is a digest of all that the guest is between two evals: its memory,
@@ -114,32 +132,91 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	h := i.host
 	h.watcher.Begin()
 	defer h.watcher.End()
-	fresh := i.seed != 0
-	if fresh {
-		state, ok := window(h.inst.Memory(), i.img.handles.RandomState, 8)
-		if !ok {
-			return nil, errors.New("quickjs: instance is smaller than its image")
-		}
-		binary.LittleEndian.PutUint64(state, i.seed)
-		i.seed = 0
+	fresh := !i.begun
+	i.begun = true
+	if err := i.plant(); err != nil {
+		return nil, err
 	}
+	burnt := int64(0)
+	if parsed != nil {
+		burnt = parsed.fuel
+	}
+	h.begin(burnt)
+	return i.part(ctx, req.Source, func(e *eval) error { return e.first(req, parsed, fresh) })
+}
+
+// plant writes the seed of Math.random, if there is one.
+func (i *Isolate) plant() error {
+	if i.seed == 0 {
+		return nil
+	}
+	state, ok := window(i.host.inst.Memory(), i.img.handles.RandomState, 8)
+	if !ok {
+		return errors.New("quickjs: instance is smaller than its image")
+	}
+	binary.LittleEndian.PutUint64(state, i.seed)
+	i.seed = 0
+	return nil
+}
+
+// Continue implements [spi.Caller].
+func (i *Isolate) Continue(ctx context.Context, replies []spi.Reply) (*spi.Outcome, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	h := i.host
+	switch {
+	case i.done:
+		return nil, spi.ErrClosed
+	case i.spent:
+		return nil, spi.ErrIsolateSpent
+	case i.waiting == nil:
+		return nil, spi.ErrNotWaiting
+	}
+	if err := h.calls.checkReplies(replies); err != nil {
+		return nil, err
+	}
+	h.watcher.Begin()
+	defer h.watcher.End()
+	if err := i.plant(); err != nil {
+		return nil, err
+	}
+	h.arm(h.granted)
+	text := h.settle(replies)
+	return i.part(ctx, *i.waiting, func(e *eval) error { return e.goOn(text) })
+}
+
+// part runs a part of an eval whose limits are armed. It is called with mu held.
+func (i *Isolate) part(ctx context.Context, source string, run func(*eval) error) (*spi.Outcome, error) {
+	h := i.host
+	h.source = source
 	h.running.Add(1)
 	defer h.running.Add(-1)
-	if parsed != nil {
-		h.begin(parsed.fuel)
-	} else {
-		h.begin(0)
-	}
 	// Until there is an outcome: a host function may panic.
 	wear := i.wear
-	i.spent, i.wear = true, WearBroken
+	i.spent, i.wear, i.waiting = true, WearBroken, nil
 	e := &eval{img: i.img, inst: h.inst, h: h}
-	failure := e.attempt(ctx, req, parsed, fresh)
+	failure := e.attempt(ctx, func() error {
+		if i.leftover {
+			if err := e.discard(); err != nil {
+				return err
+			}
+			i.leftover = false
+		}
+		return run(e)
+	})
 	// What was stopped in the middle is not whole. The same goes for a guest
 	// that contradicts its own driver, and for an interpreter that ran out of
 	// memory: its error paths are the least tried.
-	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt) || h.inst.Global(GlobalGrowRefused) != 0
-	out := e.outcome(failure, req.Source)
+	refused := h.inst.Global(GlobalGrowRefused) != 0
+	i.spent = errors.Is(failure, errTrapped) || errors.Is(failure, errCorrupt) || refused && !errors.Is(failure, errWaits)
+	var out *spi.Outcome
+	if errors.Is(failure, errWaits) {
+		i.waiting = &source
+		out = e.rest()
+	} else {
+		i.leftover = failure == nil
+		out = e.outcome(failure, source)
+	}
 	switch {
 	case i.spent || h.ticks > 0:
 		wear = WearMuch
@@ -150,8 +227,8 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	return out, nil
 }
 
-// attempt runs the script under watch of its context.
-func (e *eval) attempt(ctx context.Context, req *spi.Request, parsed *Parsed, fresh bool) error {
+// attempt runs a part of a script under watch of its context.
+func (e *eval) attempt(ctx context.Context, run func() error) error {
 	h := e.h
 	defer h.watch(ctx)()
 	if err := ctx.Err(); err != nil {
@@ -159,6 +236,16 @@ func (e *eval) attempt(ctx context.Context, req *spi.Request, parsed *Parsed, fr
 	}
 	if h.stopNow() {
 		return errNotStarted
+	}
+	return run()
+}
+
+// first is the first part of an eval.
+func (e *eval) first(req *spi.Request, parsed *Parsed, fresh bool) error {
+	if !fresh {
+		if err := e.loosen(); err != nil {
+			return err
+		}
 	}
 	var p program
 	if parsed != nil && !parsed.again {
@@ -169,6 +256,11 @@ func (e *eval) attempt(ctx context.Context, req *spi.Request, parsed *Parsed, fr
 			return err
 		}
 	}
+	if len(req.Functions) > 0 {
+		if err := e.grant(req.Functions); err != nil {
+			return err
+		}
+	}
 	input := req.Input
 	if fresh && string(input) == "null" {
 		input = nil // the image has it
@@ -176,12 +268,57 @@ func (e *eval) attempt(ctx context.Context, req *spi.Request, parsed *Parsed, fr
 	return e.run(p, input)
 }
 
-// outcome is what the host reports. Success needs an explicit completion.
+// loosen lets a script declare again what an earlier one has declared.
+func (e *eval) loosen() error {
+	v, err := e.callJS(e.img.handles.Loosen, e.img.handles.Lexical)
+	switch {
+	case err != nil:
+		return err
+	case isException(v):
+		return e.throw(errThrown)
+	}
+	return nil
+}
+
+// discard frees the result of an earlier eval.
+func (e *eval) discard() error {
+	_, err := e.call(fnFreeValue, uint64(e.img.handles.Context), e.inst.Global(GlobalPromise))
+	return err
+}
+
+// rest is what the host reports of a script that waits.
+func (e *eval) rest() *spi.Outcome {
+	h := e.h
+	out := &spi.Outcome{}
+	e.account(out)
+	h.spent = out.Usage.Wall
+	h.end()
+	return out
+}
+
+// account writes what there is on every path.
+func (e *eval) account(out *spi.Outcome) {
+	h := e.h
+	s, u := &h.sink, &out.Usage
+	u.Wall = h.spent + time.Since(h.start)
+	out.Logs, out.LogsTruncated, out.EventsTruncated = slices.Clip(s.logs), s.truncated, s.eventsTruncated
+	out.Pending = slices.Clone(h.calls.pending)
+	u.Fuel = h.burnt()
+	if h.limits.Fuel > 0 {
+		u.Fuel = min(u.Fuel, h.limits.Fuel)
+	}
+	u.MemoryPeakBytes = int64(len(h.inst.Memory()))
+	u.LogBytes = s.logBytes
+	u.HostCalls, u.CallBytes = h.calls.made, h.calls.bytes
+}
+
+// outcome is what the host reports of a script that has ended. Success needs an
+// explicit completion.
 func (e *eval) outcome(failure error, source string) *spi.Outcome {
 	h := e.h
 	s := &h.sink
 	out := &spi.Outcome{}
-	out.Usage.Wall = time.Since(h.start)
+	e.account(out)
 	if failure == nil && s.completed && !s.tooLarge {
 		value, err := checkValue(s.value)
 		if err == nil && int64(len(value)) > h.limits.OutputBytes { // U+FFFD is shorter than an escape, but be sure
@@ -199,14 +336,8 @@ func (e *eval) outcome(failure error, source string) *spi.Outcome {
 	if failure != nil {
 		out.Error = e.verdict(failure, source)
 	}
-	out.Logs, out.LogsTruncated = s.logs, s.truncated
-	out.Usage.Fuel = h.burnt()
-	if h.limits.Fuel > 0 {
-		out.Usage.Fuel = min(out.Usage.Fuel, h.limits.Fuel)
-	}
-	out.Usage.MemoryPeakBytes = int64(len(h.inst.Memory()))
-	out.Usage.LogBytes = s.logBytes
 	h.end()
 	h.sink = sink{}
+	h.calls.begin()
 	return out
 }

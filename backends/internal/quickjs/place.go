@@ -13,7 +13,6 @@ type place struct{ line, column int }
 // is the script's and not a constructor's of the error itself. The text is the
 // guest's: numbers only, and within reason.
 func (t *thrown) place() place {
-	const most = 1 << 26
 	if t.line > 0 {
 		return place{line: t.line}
 	}
@@ -30,17 +29,25 @@ func (t *thrown) place() place {
 		if !ok {
 			continue
 		}
-		line, n := number(after)
-		if n == 0 || n >= len(after) || after[n] != ':' {
-			continue
+		if p := placeFrom(after); p != (place{}) {
+			return p
 		}
-		column, k := number(after[n+1:])
-		if k == 0 || line < 1 || line > most || column < 1 || column > most {
-			continue
-		}
-		return place{line, column}
 	}
 	return place{}
+}
+
+// placeFrom reads a line and a column with a colon between them.
+func placeFrom(text string) place {
+	const most = 1 << 26
+	line, n := number(text)
+	if n == 0 || n >= len(text) || text[n] != ':' {
+		return place{}
+	}
+	column, k := number(text[n+1:])
+	if k == 0 || line < 1 || line > most || column < 1 || column > most {
+		return place{}
+	}
+	return place{line, column}
 }
 
 // in turns a place as the engine counts it into one of the source: the engine

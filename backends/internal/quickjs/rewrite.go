@@ -90,17 +90,17 @@ func rewrite(source []byte, guarded bool) (*wasmbin.Module, *layout, error) {
 	if l.Constants, err = addConstants(m); err != nil {
 		return nil, nil, err
 	}
-	finishing, err := m.AddGlobal(wasmbin.Global{Type: wasmbin.I32, Mutable: true, Init: wasmbin.I32ConstExpr(0)})
+	globals, err := addDriverGlobals(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	invoke := addInvoke(m, addDriver(m, l.Constants, finishing))
+	invoke := addInvoke(m, addDriver(m, l.Constants, globals))
 	if guarded {
 		if err := g.instrument(m); err != nil {
 			return nil, nil, err
 		}
 	}
-	return m, l, exportOnly(m, g, finishing, invoke)
+	return m, l, exportOnly(m, g, globals, invoke)
 }
 
 // shorten gives every call_indirect the one-byte form of table 0. Linkers leave
@@ -152,7 +152,7 @@ func checkBuild(m *wasmbin.Module) error {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 
 	table := functionTable()
-	needed := slices.DeleteFunc(append(table[:], usedInside()...), func(s signature) bool { return s.name == runName })
+	needed := slices.DeleteFunc(append(table[:], usedInside()...), signature.isOurs)
 	var missing, different []string
 	for _, s := range needed {
 		index, ok := m.ExportedFunction(s.name)
@@ -214,7 +214,7 @@ func checkBuild(m *wasmbin.Module) error {
 
 // addInvoke defines the function behind [InvokeExport]: it calls the function of
 // a number in [functionTable]. Which functions there are was checked before.
-func addInvoke(m *wasmbin.Module, run uint32) uint32 {
+func addInvoke(m *wasmbin.Module, driver map[string]uint32) uint32 {
 	table := functionTable()
 	var a wasmbin.Assembler
 	for range len(table) + 1 { // one block to leave for each case, and one for no case
@@ -234,8 +234,8 @@ func addInvoke(m *wasmbin.Module, run uint32) uint32 {
 				a.Op(wasmbin.OpI32WrapI64)
 			}
 		}
-		index := run
-		if s.name != runName {
+		index, ours := driver[s.name]
+		if !ours {
 			index, _ = m.ExportedFunction(s.name)
 		}
 		a.Call(index)
@@ -252,7 +252,7 @@ func addInvoke(m *wasmbin.Module, run uint32) uint32 {
 
 // exportOnly leaves what the host uses: nothing else of the engine can be called
 // by mistake.
-func exportOnly(m *wasmbin.Module, g *guards, finishing, invoke uint32) error {
+func exportOnly(m *wasmbin.Module, g *guards, d driverGlobals, invoke uint32) error {
 	memory := slices.IndexFunc(m.Exports, func(e wasmbin.Export) bool { return e.Name == MemoryExport && e.Kind == wasmbin.ExternMemory })
 	if memory < 0 {
 		return fmt.Errorf("does not export its memory as %q", MemoryExport)
@@ -263,7 +263,8 @@ func exportOnly(m *wasmbin.Module, g *guards, finishing, invoke uint32) error {
 	}
 	indexes := [GlobalCount]uint32{
 		GlobalFuel: g.fuel, GlobalDepth: g.depth, GlobalStackPointer: g.stackPointer,
-		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused, GlobalFinishing: finishing,
+		GlobalStackLow: g.stackLow, GlobalGrowRefused: g.growRefused,
+		GlobalFinishing: d.finishing, GlobalWaiting: d.waiting, GlobalPromise: d.promise, GlobalPhase: d.phase,
 	}
 	for i, name := range Globals() {
 		if err := m.AddExport(name, wasmbin.ExternGlobal, indexes[i]); err != nil {

@@ -20,6 +20,9 @@ const (
 	opErrorBrand   = 35 // the error is one that the engine throws when its stack is used up
 	opUnserial     = 36 // the result cannot be JSON; the text says what and where
 	opErrorClasses = 37 // names of the error's class and those it extends, a line each
+	opCall         = 48 // a host function is called: its name and arguments
+	opEvent        = 49 // an event of the script's: its type and data
+	opErrorCall    = 50 // the error is one that the host gave: the ID of its call, or 0
 	opResult       = 64 // and one for each type of valueTypes
 )
 
@@ -42,6 +45,9 @@ type sink struct {
 	logBytes  int64
 	truncated bool
 
+	events, eventBytes int64
+	eventsTruncated    bool
+
 	completed bool
 	value     []byte
 	valueType spi.ValueType
@@ -57,6 +63,8 @@ type thrown struct {
 	engine               bool // opErrorBrand
 	classes              []string
 	line                 int // in the script, where the host knows it better than the stack
+	ofCall               bool
+	call                 int64
 }
 
 // emit takes one message. It answers 1, or 0 where the guest need not go on
@@ -69,7 +77,14 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 	s := &h.sink
 	switch {
 	case op < uint32(len(levels())):
-		return s.log(levels()[op], text)
+		return h.log(levels()[op], text)
+	case op == opCall:
+		return h.takeCall(text)
+	case op == opEvent:
+		return h.takeEvent(text)
+	case op == opErrorCall:
+		id, err := strconv.ParseInt(string(cut(text, 20)), 10, 64)
+		s.thrown.call, s.thrown.ofCall = id, err == nil
 	case op == opAdvance:
 		if len(text) > 32 {
 			return 0
@@ -103,7 +118,8 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 
 // log keeps a line while there is room, with one byte for its line end. The
 // line that does not fit is cut at a character, and no later one is kept.
-func (s *sink) log(level spi.Level, text []byte) uint64 {
+func (h *Host) log(level spi.Level, text []byte) uint64 {
+	s := &h.sink
 	room := s.maxLogs - s.logBytes - 1
 	if s.truncated || room < 0 || int64(len(s.logs)) >= maxLines(s.maxLogs) {
 		s.truncated = true
@@ -120,6 +136,10 @@ func (s *sink) log(level spi.Level, text []byte) uint64 {
 	}
 	s.logs = append(s.logs, spi.LogLine{Level: level, Text: line})
 	s.logBytes += int64(len(line)) + 1
+	if h.observer != nil {
+		kept := s.logs[len(s.logs)-1]
+		h.observer.Notice(spi.Notice{Log: &kept})
+	}
 	if s.truncated {
 		return 0
 	}

@@ -20,6 +20,10 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 		p := s.thrown.refined(source)
 		out.Line, out.Column = p.line, p.column
 	}
+	id, denied, given := e.h.uncaught()
+	if given && threw {
+		out.Call = id
+	}
 	refused := e.inst.Global(GlobalGrowRefused) != 0
 	switch {
 	case e.h.cause != "":
@@ -40,6 +44,8 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 		out.Kind = spi.KindSyntax
 		out.Column = 0 // the parser reports where the statement starts, at best
 		out.Message += hint(source, out.Line)
+	case errors.Is(failure, errThrown) && given && denied:
+		out.Kind = spi.KindDenied
 	case errors.Is(failure, errThrown):
 		out.Kind = spi.KindException
 	default:
@@ -89,6 +95,12 @@ func (h *Host) explain(out *spi.ScriptError) {
 	case spi.KindOutputTooLarge:
 		limit(spi.LimitOutput, l.OutputBytes)
 		say("LimitError", "the result as JSON is larger than %s of %d", spi.LimitOutput, l.OutputBytes)
+	case spi.KindDenied:
+		if out.Call == 0 && h.calls.refused == spi.LimitHostCalls {
+			limit(spi.LimitHostCalls, l.HostCalls)
+		} else if out.Call == 0 {
+			limit(spi.LimitCallBytes, l.CallBytes)
+		}
 	case spi.KindDeadlock:
 		say("DeadlockError", "the script waits for a promise that nothing can settle")
 	case spi.KindCancelled:

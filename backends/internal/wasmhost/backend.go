@@ -90,18 +90,33 @@ func (b *Backend) open(ctx context.Context, cfg *spi.Config, parsed *quickjs.Par
 	}
 	defer b.opening.Done()
 	host := quickjs.NewHost(cfg)
-	g, err := b.lend(host, cfg.Limits.MemoryBytes, from)
+	return b.isolate(host, cfg.Limits.MemoryBytes, from, func(lease quickjs.Lease) (*quickjs.Isolate, error) {
+		return quickjs.NewIsolate(b.image, lease, host, parsed), nil
+	})
+}
+
+// isolate has an isolate made of an instance, in the state of from where that is
+// not nil. It is called after enter.
+func (b *Backend) isolate(host *quickjs.Host, maxBytes int64, from *pristine.Delta, open func(quickjs.Lease) (*quickjs.Isolate, error)) (spi.Isolate, error) {
+	g, err := b.lend(host, maxBytes, from)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
 	}
 	var iso *quickjs.Isolate
-	iso = quickjs.NewIsolate(b.image, g, host, g.memory, parsed, func(wear quickjs.Wear) error {
-		err := b.pool.give(g, wear)
-		b.mu.Lock() // only now: Close takes away what an instance is made from
-		delete(b.isolates, iso)
-		b.mu.Unlock()
-		return err
+	iso, err = open(quickjs.Lease{
+		Instance: g, Watch: g.memory,
+		Save: func(out []byte, dead [][2]int64) []byte { return b.save(out, g, dead) },
+		Release: func(wear quickjs.Wear) error {
+			err := b.pool.give(g, wear)
+			b.mu.Lock() // only now: Close takes away what an instance is made from
+			delete(b.isolates, iso)
+			b.mu.Unlock()
+			return err
+		},
 	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", b.descriptor.Name, err), b.pool.give(g, quickjs.WearNone))
+	}
 	b.mu.Lock()
 	b.isolates[iso] = true
 	b.mu.Unlock()

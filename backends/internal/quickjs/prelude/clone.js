@@ -48,6 +48,9 @@ function kindOf(object) {
   }
   if (urlOf(object) !== undefined) return 'URL';
   if (paramsOf(object) !== undefined) return 'URLSearchParams';
+  if (headersOf(object) !== undefined) return 'Headers';
+  if (requestOf(object) !== undefined) return 'Request';
+  if (responseOf(object) !== undefined) return 'Response';
   return 'Object';
 }
 

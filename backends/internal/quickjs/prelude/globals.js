@@ -30,7 +30,7 @@ defineGlobal('performance', {
 // repeat of this build appends one character after the other; doubling is twenty times faster on long texts.
 defineHidden(String.prototype, 'repeat', { repeat(count) {
   if (this === undefined || this === null) throw new NativeTypeError('String.prototype.repeat called on null or undefined');
-  const text = `${this}`;
+  const text = toText(this);
   count = mathTrunc(+count);
   if (text === '' && count >= 0 && count < 1 / 0) return '';
   if (!(count >= 2) || !(count * text.length >= 64 && count * text.length < 0x3fffffff)) return stringRepeat(text, count);

@@ -58,6 +58,18 @@ function describeContents(state, value, kind, shape, depth, name) {
       if (pairs.length > 2 * MAX_ITEMS) put(moreText(pairs.length / 2 - MAX_ITEMS, 'item'));
       break;
     }
+    case 'Headers': {
+      const pairs = sortedHeaders(headersOf(value));
+      for (let i = 0; i < pairs.length && i < 2 * MAX_ITEMS; i += 2) {
+        put(keyText(pairs[i]) + ': ' + inspectValue(state, pairs[i + 1], depth));
+      }
+      if (pairs.length > 2 * MAX_ITEMS) put(moreText(pairs.length / 2 - MAX_ITEMS, 'item'));
+      break;
+    }
+    case 'Request':
+    case 'Response':
+      messageParts(value, kind, (label, part) => put(label + ': ' + inspectValue(state, part, depth)));
+      break;
   }
 }
 

@@ -77,13 +77,13 @@ function whyNotJSON(root) {
     jsonStringify(root, function (key, value) {
       while (depth > 0 && holders[depth - 1] !== this) depth--;
       if (typeof value === 'bigint' || (isObject(value) && brand(bigintValueOf, value))) {
-        problem = `a BigInt at ${pathOf(keys, holders, depth, key)} cannot be written as JSON`;
+        problem = 'a BigInt at ' + pathOf(keys, holders, depth, key) + ' cannot be written as JSON';
         throw null;
       }
       if (typeof value === 'object' && value !== null) {
         for (let i = 0; i < depth; i++) {
           if (holders[i] === value) {
-            problem = `a cycle at ${pathOf(keys, holders, depth, key)} cannot be written as JSON`;
+            problem = 'a cycle at ' + pathOf(keys, holders, depth, key) + ' cannot be written as JSON';
             throw null;
           }
         }
@@ -105,10 +105,10 @@ function pathOf(keys, holders, depth, key) {
   let path = '$';
   for (let i = 1; i <= depth && path.length < 200; i++) {
     const step = i < depth ? keys[i] : key;
-    if (isArray(holders[i - 1])) path += `[${step}]`;
-    else path += isName(step) ? `.${step}` : `[${jsonStringify(step)}]`;
+    if (isArray(holders[i - 1])) path += '[' + step + ']';
+    else path += isName(step) ? '.' + step : '[' + jsonStringify(step) + ']';
   }
-  return path.length < 200 ? path : `${stringSlice(path, 0, 200)}…`;
+  return path.length < 200 ? path : stringSlice(path, 0, 200) + '…';
 }
 
 function isName(text) {
@@ -124,6 +124,7 @@ function isName(text) {
 // fail tells the host what was thrown, whatever it is.
 function fail(reason) {
   resetConsole();
+  if (isObject(reason) && weakMapHas(errorCalls, reason)) emit(OP.ERROR_CALL, '' + weakMapGet(errorCalls, reason));
   if (!isObject(reason) || typeof reason === 'function' || !(isErrorObject(reason) || brand(domExceptionName, reason))) {
     emit(OP.ERROR_NAME, '');
     emit(OP.ERROR_MESSAGE, typeof reason === 'string' ? reason : inspect(reason));
@@ -165,4 +166,4 @@ function reportUncaught(error) {
   throw error;
 }
 
-return { __proto__: null, adopt, completion, finish, fail, runNextTimer };
+return { __proto__: null, adopt, completion, finish, fail, runNextTimer, grant, answer, loosen };

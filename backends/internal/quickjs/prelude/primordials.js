@@ -133,9 +133,12 @@ function isObject(value) {
   return typeof value === 'object' ? value !== null : typeof value === 'function';
 }
 
-// toText is the web's conversion to DOMString: symbols throw, objects run their own conversion.
+// toText is the web's conversion to DOMString: symbols throw, objects run their own conversion. It is no template
+// literal, and nothing here may be one: the engine looks String.prototype.concat up for it.
 function toText(value) {
-  return typeof value === 'string' ? value : `${value}`;
+  if (typeof value === 'string') return value;
+  if (typeof value === 'symbol') throw new NativeTypeError('cannot convert symbol to string');
+  return NativeString(value);
 }
 
 // inChain tells whether prototype is above object, without running any code of a script.

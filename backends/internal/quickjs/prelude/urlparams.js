@@ -72,6 +72,32 @@ function eachItem(iterable, method, visit) {
   }
 }
 
+// eachPair calls visit for the pairs of an iterable, or the properties of a record; convert makes texts of both parts.
+function eachPair(init, what, convert, visit) {
+  const method = iteratorOf(init);
+  if (method !== undefined) {
+    eachItem(init, method, (pair) => {
+      const parts = createList();
+      const itemMethod = isObject(pair) ? iteratorOf(pair) : undefined;
+      if (itemMethod === undefined) throw new NativeTypeError('Each ' + what + ' must be iterable');
+      eachItem(pair, itemMethod, (item) => {
+        if (parts.length === 2) throw new NativeTypeError('Each ' + what + ' must be a name and a value');
+        parts[parts.length] = convert(item);
+      });
+      if (parts.length !== 2) throw new NativeTypeError('Each ' + what + ' must be a name and a value');
+      visit(parts[0], parts[1], false);
+    });
+    return;
+  }
+  const keys = ownKeys(init);
+  for (let i = 0; i < keys.length; i++) {
+    const descriptor = getOwnPropertyDescriptor(init, keys[i]);
+    if (descriptor === undefined || !descriptor.enumerable) continue;
+    const name = convert(keys[i]);
+    visit(name, convert(init[keys[i]]), true);
+  }
+}
+
 function pairsOf(init) {
   if (!isObject(init)) {
     const text = usv(init);
@@ -80,31 +106,12 @@ function pairsOf(init) {
   const own = paramsOf(init);
   if (own !== undefined) return copyList(own);
   const pairs = createList();
-  const method = iteratorOf(init);
-  if (method !== undefined) {
-    eachItem(init, method, (pair) => {
-      let n = 0;
-      const itemMethod = isObject(pair) ? iteratorOf(pair) : undefined;
-      if (itemMethod === undefined) throw new NativeTypeError('Each query pair must be iterable');
-      eachItem(pair, itemMethod, (item) => {
-        if (++n > 2) throw new NativeTypeError('Each query pair must be a name and a value');
-        pairs[pairs.length] = usv(item);
-      });
-      if (n !== 2) throw new NativeTypeError('Each query pair must be a name and a value');
-    });
-    return pairs;
-  }
-  const keys = ownKeys(init);
-  for (let i = 0; i < keys.length; i++) {
-    const descriptor = getOwnPropertyDescriptor(init, keys[i]);
-    if (descriptor === undefined || !descriptor.enumerable) continue;
-    const name = usv(keys[i]);
-    const value = usv(init[keys[i]]);
-    let at = 0;
+  eachPair(init, 'query pair', usv, (name, value, ofRecord) => {
+    let at = ofRecord ? 0 : pairs.length; // keys of a record may become equal once they are well-formed
     while (at < pairs.length && pairs[at] !== name) at += 2;
     pairs[at] = name;
     pairs[at + 1] = value;
-  }
+  });
   return pairs;
 }
 
@@ -243,26 +250,30 @@ class URLSearchParams {
   }
 }
 
-// ParamsIterator is live, as the web's: it sees pairs added while it runs.
-class ParamsIterator {
-  #list;
-  #kind;
-  #next = 0;
-  constructor(list, kind) {
-    this.#list = list;
-    this.#kind = kind;
+// pairIterator makes the class of an interface's iterators. They are live, as the web's: they see pairs added while they run.
+function pairIterator(tag) {
+  class PairIterator {
+    #list;
+    #kind;
+    #next = 0;
+    constructor(list, kind) {
+      this.#list = list;
+      this.#kind = kind;
+    }
+    next() {
+      const pairs = this.#list();
+      const i = this.#next;
+      if (i >= pairs.length) return { value: undefined, done: true };
+      this.#next += 2;
+      return { value: this.#kind === 2 ? [pairs[i], pairs[i + 1]] : pairs[i + this.#kind], done: false };
+    }
   }
-  next() {
-    const pairs = this.#list();
-    const i = this.#next;
-    if (i >= pairs.length) return { value: undefined, done: true };
-    this.#next += 2;
-    return { value: this.#kind === 2 ? [pairs[i], pairs[i + 1]] : pairs[i + this.#kind], done: false };
-  }
+  delete PairIterator.prototype.constructor;
+  setPrototypeOf(PairIterator.prototype, IteratorPrototype);
+  webClass(PairIterator, tag, ['next']);
+  return PairIterator;
 }
-delete ParamsIterator.prototype.constructor;
-setPrototypeOf(ParamsIterator.prototype, IteratorPrototype);
-webClass(ParamsIterator, 'URLSearchParams Iterator', ['next']);
+const ParamsIterator = pairIterator('URLSearchParams Iterator');
 
 webClass(URLSearchParams, 'URLSearchParams', ['size', 'append', 'delete', 'get', 'getAll', 'has', 'set', 'sort', 'forEach',
   'entries', 'keys', 'values', 'toString']);

@@ -59,6 +59,7 @@ url.host = '[::1]:90';
 put(['URL', url.href, 'http://User:Pw@[::1]:90/q?n=%C3%A9&q=1&r=a+b#f']);
 put(['URLSearchParams', params.get('r') + params.size + new Params('a=1&b=2').toString(), 'a b3a=1&b=2']);
 put(['URLSearchParams of arrays', new Params([['a', 'b']]).toString(), 'a=b']);
+put(['URLSearchParams of numbers', new Params([[1, 2]]).get('1'), '2']);
 put(['IPv4', new URL_('http://0x7f.1/').host, '127.0.0.1']);
 put(['URL.canParse', URL_.canParse('http://['), false]);
 const all = params.getAll('n');

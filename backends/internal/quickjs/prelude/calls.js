@@ -1,0 +1,196 @@
+// Host functions: a call is queued with the host and gives a promise, which the host settles once nothing else moves.
+// Guards against scripts that replace built-ins, and against names that were not handed out: calling one is a call
+// like any other, for the host to refuse.
+
+OP.CALL = 48;
+OP.EVENT = 49;
+OP.ERROR_CALL = 50;
+
+const MAX_NAME = 256;
+const NativeWeakMap = WeakMap;
+const deleteProperty = Reflect.deleteProperty;
+const stackOf = (error) => dataValue(error, 'stack');
+
+// What waits for a reply, by the number of the call, which the host counts likewise.
+let callsWithoutReply = new NativeMap();
+let callCount = 0;
+
+// The errors that the host has given, with the number of their call; 0 is a call that was never taken.
+const errorCalls = new NativeWeakMap();
+
+class DeniedError extends NativeError {}
+class ToolError extends NativeError {}
+for (const kind of [DeniedError, ToolError]) defineHidden(kind.prototype, 'name', kind.name);
+
+// placeIn finds the line and the column where a script appears first in a stack.
+function placeIn(stack) {
+  const start = stringIndexOf(stack, 'script.js:');
+  if (start < 0) return '';
+  const end = stringIndexOf(stack, ')', start);
+  return end < 0 ? '' : stringSlice(stack, start + 10, end);
+}
+
+// callError makes the error of a call, with the stack of the place that called.
+function callError(id, name, kind, message, stack) {
+  let error;
+  if (kind === 'DeniedError') error = new DeniedError(message);
+  else if (kind === 'TypeError') error = new NativeTypeError(message);
+  else if (kind === 'RangeError') error = new NativeRangeError(message);
+  else {
+    error = new ToolError(message);
+    if (kind !== 'ToolError') defineHidden(error, 'name', kind);
+  }
+  defineHidden(error, 'function', name);
+  if (stack !== undefined) defineHidden(error, 'stack', stack);
+  weakMapSet(errorCalls, error, id);
+  return error;
+}
+
+// argumentText is the JSON of one argument: undefined is null, as it is inside an array.
+function argumentJSON(name, value) {
+  let text;
+  try {
+    text = jsonStringify(value);
+  } catch (error) {
+    const problem = whyNotJSON(value);
+    if (problem === undefined) throw error;
+    throw new NativeTypeError(name + ': ' + problem);
+  }
+  return text === undefined ? 'null' : text;
+}
+
+// queueCall hands a call to the host; args is its arguments as JSON, without the brackets.
+function queueCall(name, args) {
+  const stack = stackOf(new NativeError());
+  return new NativePromise((resolve, reject) => {
+    const text = '[' + jsonStringify(name) + ',"' + placeIn(stack) + '"' + (args === '' ? '' : ',' + args) + ']';
+    if (emit(OP.CALL, text)) {
+      mapSet(callsWithoutReply, ++callCount, { __proto__: null, name, resolve, reject, stack });
+    } else {
+      reject(callError(0, name, 'DeniedError', name + ': denied: more calls or larger arguments than allowed', stack));
+    }
+  });
+}
+
+// callHost calls a host function with one argument.
+function callHost(name, argument) {
+  return queueCall(name, argumentJSON(name, argument));
+}
+
+// hostFunction is what a script gets. Arguments that have no JSON reject the promise, as an async function would.
+function hostFunction(name) {
+  return (...args) => {
+    let text = '';
+    try {
+      let last = args.length - 1;
+      while (last >= 0 && args[last] === undefined) last--;
+      for (let i = 0; i <= last; i++) text += (i > 0 ? ',' : '') + argumentJSON(name, args[i]);
+    } catch (error) {
+      return new NativePromise((resolve, reject) => reject(error));
+    }
+    return queueCall(name, text);
+  };
+}
+
+// isReserved tells names that the language looks up by itself: a promise, a JSON text or a class would be found there.
+const isReserved = (name) => name === 'then' || name === 'toJSON' || name === 'constructor' || name === 'prototype' || name === '__proto__';
+
+// watched makes a proxy that console.log shows as its target.
+function watched(target, handler) {
+  const proxy = new NativeProxy(target, handler);
+  weakMapSet(proxyTargets, proxy, target);
+  return proxy;
+}
+
+// absent stands for a function that was not handed out. Whatever it is called, the host hears of it.
+function absent(name) {
+  if (name.length > MAX_NAME) name = stringSlice(name, 0, MAX_NAME);
+  const call = hostFunction(name);
+  return watched(call, {
+    __proto__: null,
+    get(target, key) {
+      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(name + '.' + key);
+    },
+  });
+}
+
+// namespace is an object with functions and further namespaces in it.
+function namespace(members, name) {
+  return watched(members, {
+    __proto__: null,
+    get(target, key) {
+      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(name + '.' + key);
+    },
+  });
+}
+
+// placeFunction makes a function a member of members, whose own name is above; namespaces on the way are made.
+function placeFunction(members, above, name) {
+  const rest = above === '' ? name : stringSlice(name, above.length + 1);
+  const dot = stringIndexOf(rest, '.');
+  if (dot < 0) {
+    const f = hostFunction(name);
+    defineProperty(f, 'name', { __proto__: null, value: rest, configurable: true });
+    setOwn(members, rest, f);
+    return;
+  }
+  const key = stringSlice(rest, 0, dot);
+  const path = above === '' ? key : above + '.' + key;
+  if (!hasOwn(members, key)) setOwn(members, key, namespace({}, path));
+  placeFunction(weakMapGet(proxyTargets, members[key]), path, name);
+}
+
+// emitEvent is a script's emit(type, data): it tells the host and returns at once.
+function emitEvent(type, data) {
+  const text = '[' + jsonStringify(cutText(toText(type), MAX_NAME)) + ',' + argumentJSON('emit', data) + ']';
+  emit(OP.EVENT, text);
+}
+defineProperty(emitEvent, 'name', { __proto__: null, value: 'emit', configurable: true });
+
+// grant hands out the functions of a list, in place of those of an earlier script.
+function grant(names) {
+  callsWithoutReply = new NativeMap();
+  const roots = {};
+  for (let i = 0; i < names.length; i++) {
+    if (names[i] === 'emit') setOwn(roots, 'emit', emitEvent);
+    else if (names[i] === 'fetch') installFetch();
+    else placeFunction(roots, '', names[i]);
+  }
+  const all = ownKeys(roots);
+  for (let i = 0; i < all.length; i++) defineGlobal(all[i], roots[all[i]]);
+  defineGlobal('DeniedError', DeniedError);
+  defineGlobal('ToolError', ToolError);
+}
+
+// answer settles calls with replies: [id, value] or [id, name, message].
+function answer(replies) {
+  for (let i = 0; i < replies.length; i++) {
+    const reply = replies[i];
+    const call = mapGet(callsWithoutReply, reply[0]);
+    if (call === undefined) continue;
+    mapDelete(callsWithoutReply, reply[0]);
+    if (reply.length === 2) call.resolve(reply[1]);
+    else call.reject(callError(reply[0], call.name, reply[1], reply[2], call.stack));
+  }
+}
+
+// loosen makes variables of what let, const and class have declared, so that a later script may declare it again.
+function loosen(declared) {
+  const names = ownKeys(declared);
+  for (let i = 0; i < names.length; i++) {
+    let value;
+    let isSet = true;
+    try {
+      value = declared[names[i]];
+      if (value === null) value = null; // looking at what a script that failed has not come to throws
+    } catch {
+      isSet = false;
+    }
+    try {
+      if (isSet) setOwn(theGlobal, names[i], value);
+      deleteProperty(declared, names[i]);
+    } catch {
+      // The script has made a property of that name that cannot be changed: it stays declared.
+    }
+  }
+}

@@ -1,0 +1,45 @@
+// A body of the form {"url":…} is what the host replies.
+const rows = [];
+const err = (f) => { try { f(); return 'none'; } catch (e) { return e.name; } };
+const fails = async (p) => { try { await p; return 'none'; } catch (e) { return e.name; } };
+const url = 'https://example.test/';
+const get = (reply) => fetch(url, { method: 'POST', body: JSON.stringify({ url, status: 200, headers: [], ...reply }) });
+
+const r = await get({ url: url + 'final#f', status: 201, statusText: 'Created', redirected: true, headers: [['Content-Type', 'text/plain'], ['X-A', '1'], ['x-a', '2'], ['Set-Cookie', 'a=1'], ['Set-Cookie', 'b=2']], body: '\ufeffhé' });
+rows.push(['members', [r.url, r.status, r.ok, r.statusText, r.redirected, r.type, r.body, r.bodyUsed], [url + 'final', 201, true, 'Created', true, 'basic', null, false]]);
+rows.push(['headers', [[...r.headers], r.headers.getSetCookie(), r.headers === r.headers], [[['content-type', 'text/plain'], ['set-cookie', 'a=1'], ['set-cookie', 'b=2'], ['x-a', '1, 2']], ['a=1', 'b=2'], true]]);
+rows.push(['headers are fixed', [err(() => r.headers.set('a', 'b')), err(() => r.headers.append('a', 'b')), err(() => r.headers.delete('x-a')), r.headers.get('x-a')], ['TypeError', 'TypeError', 'TypeError', '1, 2']]);
+rows.push(['text without its byte order mark, once', [await r.text(), r.bodyUsed, await fails(r.text()), await fails(r.json()), await fails(r.bytes()), err(() => r.clone())], ['hé', true, 'TypeError', 'TypeError', 'TypeError', 'TypeError']]);
+rows.push(['what may be left out', await (async () => { const r = await get({}); return [r.statusText, r.redirected, await r.text(), await r.text(), r.bodyUsed, (await r.bytes()).length]; })(), ['', false, '', '', false, 0]]);
+rows.push(['ok', await Promise.all([199, 200, 299, 300, 404, 500].map(async (status) => (await get({ status })).ok)), [false, true, true, false, false, false]]);
+rows.push(['json', await (await get({ body: '\ufeff{"a":[1,{"__proto__":2}]}' })).json().then((v) => [v.a[0], Object.keys(v.a[1])]), [1, ['__proto__']]]);
+rows.push(['what is not JSON', [await fails((await get({ body: '{' })).json()), await fails((await get({})).json())], ['SyntaxError', 'SyntaxError']]);
+rows.push(['bytes of a text', [[...await (await get({ body: '\ufeffé\u20ac\ud83d\ude00' })).bytes()], (await (await get({ body: 'abc' })).arrayBuffer()).byteLength], [[239, 187, 191, 195, 169, 226, 130, 172, 240, 159, 152, 128], 3]]);
+rows.push(['base64', await (async () => { const r = await get({ bodyBase64: 'AP/vu79B' }); const c = r.clone(); return [[...await r.bytes()], await c.text()]; })(), [[0, 255, 239, 187, 191, 65], '\0\ufffd\ufeffA']]);
+rows.push(['base64 with a byte order mark', await (await get({ bodyBase64: '77u/e30=' })).json(), {}]);
+rows.push(['an empty body', await (async () => { const r = await get({ body: '' }); return [await r.text(), r.bodyUsed, await fails(r.text())]; })(), ['', true, 'TypeError']]);
+rows.push(['a clone', await (async () => { const r = await get({ body: 'x', headers: [['a', '1']] }); const c = r.clone(); const t = await r.text(); return [t, c.bodyUsed, c.url, c.headers.get('a'), err(() => c.headers.set('a', '2')), c.headers === r.headers, await c.text()]; })(), ['x', false, url, '1', 'TypeError', false, 'x']]);
+rows.push(['readers have bytes of their own', await (async () => { const r = await get({ bodyBase64: 'AQI=' }); const c = r.clone(); (await r.bytes()).fill(9); return [...await c.bytes()]; })(), [1, 2]]);
+rows.push(['many headers', (await get({ headers: Array.from({ length: 3000 }, (_, i) => ['N' + i, 'v']) })).headers.get('n2999'), 'v']);
+const bad = [];
+for (const reply of [{ status: '200' }, { status: null }, { headers: {} }, { headers: null }, { headers: ['ab'] }, { headers: [['a', 1]] }, { headers: [[]] }, { statusText: 1 }, { redirected: 'no' }, { body: {} }, { bodyBase64: 1 }]) bad.push(await fails(get(reply)));
+rows.push(['replies that are none', bad.join(), Array(11).fill('TypeError').join()]);
+rows.push(['base64 that is none', await fails((await get({ bodyBase64: '#' })).text()), 'SyntaxError']);
+rows.push(['what the host refuses', await fails(fetch('https://refused.test/')), 'DeniedError']);
+
+const made = new Response('hé', { status: 404, statusText: 'Not \xff', headers: { a: '1' } });
+rows.push(['new Response', [made.status, made.ok, made.statusText, made.type, made.url, made.redirected, [...made.headers], await made.text()], [404, false, 'Not ÿ', 'default', '', false, [['a', '1'], ['content-type', 'text/plain;charset=UTF-8']], 'hé']]);
+rows.push(['without anything', await (async () => { const r = new Response(); return [r.status, r.statusText, [...r.headers], await r.text(), r.bodyUsed]; })(), [200, '', [], '', false]]);
+rows.push(['of bytes', await (async () => { const b = new Uint8Array([123, 125]); const r = new Response(b.subarray(0)); b[0] = 0; return [await r.json(), [...r.headers]]; })(), [{}, []]]);
+rows.push(['of a form', [...new Response(new URLSearchParams('a=1')).headers], [['content-type', 'application/x-www-form-urlencoded;charset=UTF-8']]]);
+rows.push(['headers of one can be changed', (() => { const r = new Response(); r.headers.set('a', '1'); return r.headers.get('a'); })(), '1']);
+rows.push(['Response refuses', [{ status: 199 }, { status: 600 }, { status: 'x' }, { statusText: '\n' }, { statusText: '\u0100' }, { statusText: '\0' }, 1, { headers: 1 }].map((init) => err(() => new Response(null, init))).join(), 'RangeError,RangeError,RangeError,TypeError,TypeError,TypeError,TypeError,TypeError']);
+rows.push(['no body for some', [204, 205, 304].map((status) => err(() => new Response('', { status })) + err(() => new Response(null, { status }))).join(), Array(3).fill('TypeErrornone').join()]);
+rows.push(['Response.json', await (async () => { const r = Response.json({ a: 1 }, { status: 201, headers: { b: '2' } }); return [r.status, [...r.headers], await r.json(), [...Response.json(1, { headers: { 'content-type': 'x/y' } }).headers], err(() => Response.json(undefined)), err(() => Response.json(1n)), err(() => Response.json())]; })(), [201, [['b', '2'], ['content-type', 'application/json']], { a: 1 }, [['content-type', 'x/y']], 'TypeError', 'TypeError', 'TypeError']]);
+rows.push(['Response.error', (() => { const r = Response.error(); return [r.type, r.status, r.ok, err(() => r.headers.set('a', 'b'))]; })(), ['error', 0, false, 'TypeError']]);
+const method = (name) => Object.getOwnPropertyDescriptor(Response.prototype, name);
+rows.push(['a wrong this is a rejection for promises', [err(() => { method('text').value.call({}).catch(() => {}); }), await fails(method('text').value.call({})), await fails(method('json').value.call(new Request(url))), await fails(method('bytes').value.call(null)), err(() => method('status').get.call({})), err(() => method('body').get.call({})), err(() => method('bodyUsed').get.call(new Proxy(made, {})))], ['none', 'TypeError', 'TypeError', 'TypeError', 'TypeError', 'TypeError', 'TypeError']]);
+rows.push(['shape', [Response.name, Response.length, err(() => Response()), Object.prototype.toString.call(made), Reflect.ownKeys(made), JSON.stringify(made), ['text', 'status', 'body', 'bodyUsed', 'clone'].map((n) => method(n).enumerable), Reflect.ownKeys(Response.prototype).sort((a, b) => (String(a) < String(b) ? -1 : 1)).map(String).join()], ['Response', 0, 'TypeError', '[object Response]', [], '{}', [true, true, true, true, true], 'Symbol(Symbol.toStringTag),arrayBuffer,body,bodyUsed,bytes,clone,constructor,headers,json,ok,redirected,status,statusText,text,type,url']]);
+rows.push(['structuredClone refuses', [err(() => structuredClone(made)), err(() => structuredClone(new Request(url)))], ['DataCloneError', 'DataCloneError']]);
+rows.push(['no prelude names leak', ['callHost', 'installFetch', 'fetchGlobals', 'responseOf', 'headersOf', 'parseJSONText'].filter((n) => n in globalThis), []]);
+return rows;
