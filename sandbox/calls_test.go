@@ -67,6 +67,7 @@ func TestAScriptGetsExactlyWhatItWasHanded(t *testing.T) {
 	assert.Equal(t, res.EvalID, got.EvalID)
 	assert.Len(t, got.ScriptSHA256, 64)
 	assert.True(t, got.Idempotent)
+	assert.Equal(t, tools.Position{Line: 3, Column: 1}, got.Position)
 	assert.Equal(t, int64(1), res.Usage.HostCalls)
 	assert.Equal(t, int64(10), res.Usage.CallBytes)
 	assert.Equal(t, int64(14), res.Usage.ReplyBytes)
@@ -261,6 +262,7 @@ func TestABackendIsHeldToWhatItSaysOfCalls(t *testing.T) {
 		"a long name":           {{ID: 1, Function: strings.Repeat("x", 257), Args: json.RawMessage(`[]`)}},
 		"no arguments":          {{ID: 1, Function: "tools.t"}},
 		"an object":             {{ID: 1, Function: "tools.t", Args: json.RawMessage(`{}`)}},
+		"a place nowhere":       {{ID: 1, Function: "tools.t", Args: json.RawMessage(`[]`), Line: -1}},
 		"broken arguments":      {{ID: 1, Function: "tools.t", Args: json.RawMessage(`[{"a":1,"a":2}]`)}},
 		"huge arguments":        {{ID: 1, Function: "tools.t", Args: json.RawMessage(`["` + strings.Repeat("x", 100) + `"]`)}},
 	} {
@@ -353,4 +355,15 @@ func TestAPreparedScriptCanBeHandedTools(t *testing.T) {
 	res, err := p.Eval(t.Context(), RunRequest{Tools: set(t, says("t", 5))})
 	require.NoError(t, err)
 	assert.Equal(t, "5", valueOf(t, res))
+}
+
+func TestACallThatTheBackendDidNotTakeIsOverALimit(t *testing.T) {
+	t.Parallel()
+	b := fake()
+	b.eval = func(context.Context, *spi.Config, *spi.Request) (*spi.Outcome, error) {
+		return &spi.Outcome{Error: &spi.ScriptError{Kind: spi.KindDenied, Limit: &spi.ReachedLimit{Name: spi.LimitHostCalls, Value: 5}}}, nil
+	}
+	res := evalOne(t, b, nil, Request{})
+	assert.Equal(t, tools.CodeLimit, res.Error.Code)
+	assert.Empty(t, res.Error.Tool)
 }

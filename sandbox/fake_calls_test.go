@@ -282,7 +282,7 @@ func (g *guest) random() uint64 {
 func (g *guest) call(function, args string) int64 {
 	g.i.last++
 	g.bytes += int64(len(args))
-	g.pending[g.i.last] = spi.HostCall{ID: g.i.last, Function: function, Args: json.RawMessage(args)}
+	g.pending[g.i.last] = spi.HostCall{ID: g.i.last, Function: function, Args: json.RawMessage(args), Line: 3, Column: int(g.i.last)}
 	return g.i.last
 }
 

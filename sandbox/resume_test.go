@@ -201,6 +201,7 @@ func TestWhatAPersonAllowedRunsAndThePolicyIsNotAsked(t *testing.T) {
 	assert.JSONEq(t, `{"n":1}`, string(got[0].Args))
 	assert.Equal(t, first.EvalID, got[0].EvalID)
 	assert.Equal(t, int64(2), got[0].ID)
+	assert.Equal(t, tools.Position{Line: 3, Column: 2}, got[0].Position)
 }
 
 func TestHandlersThatRunAreWaitedForBeforeSuspending(t *testing.T) {
