@@ -61,6 +61,7 @@ type call struct {
 	function string
 	tool     string          // empty where the script was not handed it
 	args     json.RawMessage // as the script gave them: an array
+	at       tools.Position
 	state    callState
 	allowed  bool // somebody allowed it: the policy is not asked
 }
@@ -89,7 +90,7 @@ func (c *calls) note(pending []spi.HostCall) error {
 		if err := c.check(h); err != nil {
 			return err
 		}
-		call := &call{id: h.ID, function: h.Function, args: slices.Clone(h.Args)}
+		call := &call{id: h.ID, function: h.Function, args: slices.Clone(h.Args), at: tools.Position{Line: h.Line, Column: h.Column}}
 		c.open[h.ID] = call
 		if h.ID <= c.ledger.Base {
 			c.reject(call, failureOf(tools.CodeNotGranted, "the script that made this call has ended"))
@@ -111,6 +112,8 @@ func (c *calls) check(h *spi.HostCall) error {
 		return fmt.Errorf("outcome has a call with a name of %d bytes, over %d", len(h.Function), spi.MaxFunctionNameBytes)
 	case int64(len(h.Args)) > c.job.limits.ArgumentBytes:
 		return fmt.Errorf("outcome has a call with arguments of %d bytes, over %s of %d", len(h.Args), spi.LimitCallBytes, c.job.limits.ArgumentBytes)
+	case h.Line < 0 || h.Column < 0:
+		return fmt.Errorf("outcome has a call %d at a place before the script", h.ID)
 	case len(h.Args) == 0 || h.Args[0] != '[' || taint.Valid(h.Args) != nil:
 		return fmt.Errorf("outcome has a call %d whose arguments are not a JSON array", h.ID)
 	}
@@ -213,7 +216,8 @@ func (c *calls) answer(ctx context.Context, call *call) {
 // asked is a call as tools know it.
 func (c *calls) asked(call *call) *tools.Call {
 	return &tools.Call{
-		EvalID: c.job.evalID, ID: call.id, Tool: call.tool, Args: call.args, ScriptSHA256: c.job.scriptSHA256,
+		EvalID: c.job.evalID, ID: call.id, Tool: call.tool, Args: call.args,
+		ScriptSHA256: c.job.scriptSHA256, Position: call.at,
 	}
 }
 

@@ -2,11 +2,13 @@ package sandbox
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -80,7 +82,13 @@ func (b *fakeCaller) Resume(_ context.Context, r *spi.Resumption) (spi.Isolate, 
 		i.silent = true
 		i.begin(context.Background())
 		for _, batch := range batches {
+			for n := range batch {
+				if batch[n].Error != nil {
+					batch[n].Value = nil // which was written as null
+				}
+			}
 			if _, err := i.Continue(context.Background(), batch); err != nil {
+				i.stop()
 				return nil, err
 			}
 		}
@@ -131,10 +139,9 @@ func (i *callingIsolate) Suspend(_ context.Context, maxBytes int64) ([]byte, err
 		State   *callingIsolate
 		Padding string
 	}{State: i}
-	// Text that does not compress well.
-	for n := 0; len(state.Padding) < i.b.suspendBytes; n++ {
-		state.Padding += fmt.Sprint(seedOf(fmt.Sprint(n)))
-	}
+	padding := make([]byte, i.b.suspendBytes/2)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(padding) // text that does not compress well
+	state.Padding = hex.EncodeToString(padding)
 	raw, err := json.Marshal(state)
 	if int64(len(raw)) > maxBytes {
 		return nil, spi.ErrStateTooLarge
@@ -275,7 +282,7 @@ func (g *guest) random() uint64 {
 func (g *guest) call(function, args string) int64 {
 	g.i.last++
 	g.bytes += int64(len(args))
-	g.pending[g.i.last] = spi.HostCall{ID: g.i.last, Function: function, Args: json.RawMessage(args)}
+	g.pending[g.i.last] = spi.HostCall{ID: g.i.last, Function: function, Args: json.RawMessage(args), Line: 3, Column: int(g.i.last)}
 	return g.i.last
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/tools"
 )
 
 // part is one stretch of an eval: from its start or resumption to its end or
@@ -30,7 +31,7 @@ type part struct {
 
 // keeper keeps an isolate whose script has succeeded, or says why that makes it
 // fail.
-type keeper func(ctx context.Context, iso spi.Isolate, p *part) (*spi.ScriptError, error)
+type keeper func(ctx context.Context, iso spi.Isolate, out *spi.Outcome, p *part) (*spi.ScriptError, error)
 
 // newPart is the first part of an eval.
 func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {
@@ -171,7 +172,7 @@ func (p *part) end(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (*Res
 		ended.Error = p.overTotalTime()
 	}
 	if ended.Error == nil && p.keep != nil {
-		failed, err := p.keep(ctx, iso, p)
+		failed, err := p.keep(ctx, iso, out, p)
 		if err != nil {
 			return nil, p.sandbox.failed(ctx, err)
 		}
@@ -206,19 +207,20 @@ func (p *part) stopped(ctx context.Context, out *spi.Outcome, why error) (*Resul
 	case p.isOver(ctx):
 		ended.Error = p.overTotalTime()
 	case errors.Is(why, ErrClosed):
-		ended.Error = &spi.ScriptError{Kind: spi.KindKilled}
+		ended.Error = &spi.ScriptError{Kind: spi.KindKilled, Name: "KilledError", Message: "the sandbox was closed while the script waited"}
 	case errors.Is(why, context.DeadlineExceeded):
-		ended.Error = &spi.ScriptError{Kind: spi.KindTimeout}
+		ended.Error = &spi.ScriptError{Kind: spi.KindTimeout, Name: "TimeoutError", Message: "the caller's deadline passed while the script waited"}
 	default:
-		ended.Error = &spi.ScriptError{Kind: spi.KindCancelled}
+		ended.Error = &spi.ScriptError{Kind: spi.KindCancelled, Name: "CancelledError", Message: "the caller cancelled the eval"}
 	}
 	return p.result(&ended)
 }
 
 func (p *part) overTotalTime() *spi.ScriptError {
+	most := p.job.limits.TotalTime.Milliseconds()
 	return &spi.ScriptError{
-		Kind:  spi.KindTimeout,
-		Limit: &spi.ReachedLimit{Name: LimitTotalTime, Value: p.job.limits.TotalTime.Milliseconds()},
+		Kind: spi.KindTimeout, Limit: &spi.ReachedLimit{Name: LimitTotalTime, Value: most}, Name: "TimeoutError",
+		Message: fmt.Sprintf("the script and its waiting took longer than %s of %d", LimitTotalTime, most),
 	}
 }
 
@@ -232,9 +234,13 @@ func (p *part) result(out *spi.Outcome) (*Result, error) {
 	if p.job.handed() {
 		res.Usage.Total = p.total()
 	}
-	if out.Error != nil && out.Error.Call != 0 {
+	switch {
+	case out.Error == nil:
+	case out.Error.Call != 0:
 		how := p.calls.ledger.Failed[out.Error.Call]
 		res.Error.Tool, res.Error.Code = how.Tool, how.Code
+	case out.Error.Kind == spi.KindDenied && out.Error.Limit != nil: // the backend did not even take the call
+		res.Error.Code = tools.CodeLimit
 	}
 	return res, nil
 }

@@ -99,7 +99,7 @@ func (s *Sandbox) admit(r *Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{limits: limits, evalID: newEvalID(), run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
+	j := &job{limits: limits, evalID: newID(), run: Run{Backend: s.descriptor.Name, Image: s.descriptor.Image, Language: language}}
 	if err := s.grant(j, r.Tools, r.Emit); err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func unlabel(field string, given json.RawMessage) (stripped json.RawMessage, ori
 	return stripped, origins, nil
 }
 
-// newEvalID returns an ID that nobody can guess.
-func newEvalID() string {
+// newID returns an ID that nobody can guess.
+func newID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
 	return hex.EncodeToString(b[:])

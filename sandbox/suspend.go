@@ -33,6 +33,7 @@ type pendingCall struct {
 	ID       int64
 	Function string
 	Args     json.RawMessage
+	At       tools.Position
 }
 
 // suspend puts an eval away of which all pending calls wait for somebody.
@@ -51,7 +52,7 @@ func (p *part) suspend(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (
 		Session:  p.session,
 	}
 	for _, call := range p.calls.inOrder() {
-		kept.Pending = append(kept.Pending, pendingCall{call.id, call.function, call.args})
+		kept.Pending = append(kept.Pending, pendingCall{call.id, call.function, call.args, call.at})
 	}
 	sealed, err := p.sandbox.sealer.seal(seal.KindContinuation, &kept, state)
 	if errors.Is(err, seal.ErrTooLarge) {

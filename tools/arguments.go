@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -17,7 +18,11 @@ func (g *granted) argument(args json.RawMessage) (json.RawMessage, *Failure, err
 	decoded, err := decode(args)
 	list, ok := decoded.([]any)
 	if err != nil || !ok {
-		return nil, g.typeError(CodeBadArguments, "the arguments cannot be read"), err
+		text := "the arguments cannot be read"
+		if errors.Is(err, errDeep) || errors.Is(err, errNumber) {
+			text += ": " + err.Error()
+		}
+		return nil, g.typeError(CodeBadArguments, text), err
 	}
 	var (
 		object any = map[string]any{}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/loom-sandbox/sandboxd/egress"
 )
 
 // ErrSuspend is what a handler returns to have its call suspended: the script is
@@ -98,19 +100,25 @@ func (h hidden) Error() string {
 
 // refusal is the answer that a handler's error makes.
 func (g *granted) refusal(ctx context.Context, err error) Answer {
-	var told *toldError
-	isTold := errors.As(err, &told)
+	failure := g.failed()
+	refused, isRefused := errors.AsType[*egress.DeniedError](err)
+	told, isTold := errors.AsType[*toldError](err)
+	unanswered, isUnanswered := errors.AsType[*egress.FailedError](err)
 	switch {
 	case errors.Is(err, ErrSuspend):
 		return Answer{Suspended: true}
+	case isRefused:
+		failure = g.denied(CodeEgressDenied, oneLine(refused.Reason))
 	case isTold && told.denied:
-		return Answer{Failure: g.denied(CodePolicy, told.message), Cause: err}
+		failure = g.denied(CodePolicy, told.message)
 	case isTold && told.message != "":
-		return Answer{Failure: g.told(told.message), Cause: err}
+		failure = g.told(told.message)
 	case errors.Is(context.Cause(ctx), errTimeOver):
-		return Answer{Failure: g.toolError(CodeTimeout, tookLonger(g.Timeout)), Cause: err}
+		failure = g.toolError(CodeTimeout, tookLonger(g.Timeout))
+	case isUnanswered && g.kind == kindFetch: // other tools do not say where they ask
+		failure = g.told(oneLine(unanswered.Reason))
 	}
-	return Answer{Failure: g.failed(), Cause: err}
+	return Answer{Failure: failure, Cause: err}
 }
 
 // failed is all that a script sees of most errors.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -28,8 +29,11 @@ type PanicError struct {
 // Error returns one line with the type of the value and, where it is a text or
 // an error of the runtime, the text.
 func (e *PanicError) Error() string {
-	if text, ok := e.Value.(string); ok {
-		return "tools: panic: " + oneLine(text)
+	switch v := e.Value.(type) {
+	case string:
+		return "tools: panic: " + oneLine(v)
+	case runtime.Error:
+		return "tools: panic: " + oneLine(v.Error())
 	}
 	return fmt.Sprintf("tools: panic with a value of type %T", e.Value)
 }
@@ -61,7 +65,6 @@ func guarded[T any](ctx context.Context, limit time.Duration, work func(context.
 		return e.result, false, e.err
 	case <-ctx.Done():
 	}
-	// The goroutine cancels when it is done, so there may be a result.
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {

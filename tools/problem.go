@@ -3,8 +3,8 @@ package tools
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -48,9 +48,19 @@ func firstProblem(err *jsonschema.ValidationError) *problem {
 		return &problem{text: textRefused}
 	}
 	first := slices.MinFunc(all, func(a, b problem) int {
-		return cmp.Or(slices.Compare(a.path, b.path), cmp.Compare(a.text, b.text))
+		return cmp.Or(slices.CompareFunc(a.path, b.path, comparePart), cmp.Compare(a.text, b.text))
 	})
 	return &first
+}
+
+// comparePart orders indexes as numbers, and names as texts.
+func comparePart(a, b string) int {
+	x, err1 := strconv.ParseUint(a, 10, 64)
+	y, err2 := strconv.ParseUint(b, 10, 64)
+	if err1 == nil && err2 == nil {
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+	}
+	return cmp.Compare(a, b)
 }
 
 // Texts without details.
@@ -140,21 +150,21 @@ func rule(k jsonschema.ErrorKind) string {
 	case *kind.Pattern:
 		return "must match the pattern " + quoted(k.Want)
 	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %d characters", k.Want)
+		return "must have at least " + count(k.Want, "character")
 	case *kind.MaxLength:
-		return fmt.Sprintf("must have at most %d characters", k.Want)
+		return "must have at most " + count(k.Want, "character")
 	case *kind.MinItems:
-		return fmt.Sprintf("must have at least %d items", k.Want)
+		return "must have at least " + count(k.Want, "item")
 	case *kind.MaxItems:
-		return fmt.Sprintf("must have at most %d items", k.Want)
+		return "must have at most " + count(k.Want, "item")
 	case *kind.AdditionalItems:
 		return "has more items than allowed"
 	case *kind.UniqueItems:
 		return "must have no equal items"
 	case *kind.MinProperties:
-		return fmt.Sprintf("must have at least %d members", k.Want)
+		return "must have at least " + count(k.Want, "member")
 	case *kind.MaxProperties:
-		return fmt.Sprintf("must have at most %d members", k.Want)
+		return "must have at most " + count(k.Want, "member")
 	case *kind.Minimum:
 		return "must be at least " + number(k.Want)
 	case *kind.Maximum:
@@ -169,6 +179,14 @@ func rule(k jsonschema.ErrorKind) string {
 		return textAdditional
 	}
 	return textRefused
+}
+
+// count is "1 item" or "2 items".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }
 
 // maxLiteralsBytes bounds what a message quotes of a schema.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func compileInput(raw json.RawMessage) (*schema, error) {
 		return nil, err
 	}
 	types := s.compiled.Types
-	if s.compiled.Bool != nil || types != nil && !types.IsEmpty() && !slices.Contains(types.ToStrings(), "object") {
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) || types != nil && !types.IsEmpty() && !slices.Contains(types.ToStrings(), "object") {
 		return nil, errNoObject
 	}
 	return s, nil

@@ -10,14 +10,18 @@ import (
 // cut at a character and ends with "…".
 const MaxMessageBytes = 512
 
-// oneLine makes one line of a text that a script or an operator will see: runs of
-// white space and of what cannot be seen become one space.
-func oneLine(text string) string {
-	return cut(strings.Join(strings.FieldsFunc(strings.ToValidUTF8(cutRunes(text), "\ufffd"), invisible), " "), MaxMessageBytes)
+// oneLine makes one line of a text that a script or an operator will see, of at
+// most [MaxMessageBytes].
+func oneLine(text string) string { return cut(visible(text), MaxMessageBytes) }
+
+// visible makes one line: runs of white space and of what cannot be seen become
+// one space, and what is not UTF-8 the sign for that.
+func visible(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(head(text), "\ufffd"), invisible), " ")
 }
 
-// cutRunes keeps a huge text from being looked at to its end.
-func cutRunes(text string) string {
+// head keeps a huge text from being looked at to its end.
+func head(text string) string {
 	const most = 64 << 10
 	if len(text) > most {
 		return text[:most]

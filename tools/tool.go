@@ -72,8 +72,8 @@ type toolKind uint8
 
 const (
 	kindLocal  toolKind = iota
-	kindRemote      // every call is suspended
-	kindFetch       // the script's global fetch
+	kindRemote          // every call is suspended
+	kindFetch           // the script's global fetch
 )
 
 // Remote is a tool without a handler: every call that the policy allows is
