@@ -347,6 +347,13 @@ func TestTheLimitsOfCallsReachTheBackend(t *testing.T) {
 	assert.Equal(t, int64(100), got.CallBytes)
 }
 
+func TestToolsAreFoundUnderToolsAndFetchIsGlobal(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]string{"a": "tools.a", "a.fetch": "tools.a.fetch", "fetch": "fetch"} {
+		assert.Equal(t, want, functionOf(tool))
+	}
+}
+
 func TestAPreparedScriptCanBeHandedTools(t *testing.T) {
 	t.Parallel()
 	b := one(func(g *guest) (any, error) { return g.do("tools.t", `[]`) })
