@@ -13,59 +13,50 @@ import (
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
-// fetchHost stands in for the host: it is the callHost of a prelude that runs
-// as a part of a script. A body that is a reply comes back as one; any other
-// request comes back as the body of its response.
-const fetchHost = `
-// The engine's own JSON.stringify stores what is nested in an array, where setters of a script are met.
-function writeJSON(value) {
-  if (!isObject(value)) return jsonStringify(value);
-  const list = isArray(value);
-  const keys = ownKeys(value);
-  let text = '';
-  for (let i = 0; i < keys.length; i++) {
-    if (list && keys[i] === 'length') continue;
-    text += (i === 0 ? '' : ',') + (list ? '' : jsonStringify(keys[i]) + ':') + writeJSON(value[keys[i]]);
-  }
-  return list ? '[' + text + ']' : '{' + text + '}';
-}
-function callHost(name, argument) {
-  const told = writeJSON(argument);
-  return new NativePromise((resolve, reject) => {
-    if (name !== 'fetch') throw new NativeError('no such function');
-    if (argument.url === 'https://refused.test/') {
-      const error = new NativeError('refused');
-      defineHidden(error, 'name', 'DeniedError');
-      throw error;
-    }
-    const given = argument.body !== undefined && stringStartsWith(argument.body, '{"url":') ? argument.body
-      : '{"url":' + jsonStringify(argument.url) + ',"status":200,"statusText":"OK","redirected":false,'
-        + '"headers":[["Content-Type","application/json"]],"body":' + jsonStringify(told) + '}';
-    resolve(setPrototypeOf(parseJSONText(given), null));
-  });
-}
-const NativePromise = Promise;
-installFetch();
-`
-
-// withFetch puts the prelude's files that fetch needs, and its host, before a
-// script. What the console of that prelude says goes to the console outside.
-func withFetch(t *testing.T, source string) string {
+// runFetch runs a script that is handed fetch. A body that is a reply comes back as
+// one; any other request comes back as the body of its response.
+func runFetch(t *testing.T, source string) *spi.Outcome {
 	t.Helper()
-	var b strings.Builder
-	b.WriteString("(function (host) { 'use strict';\n")
-	for _, name := range []string{
-		"primordials", "globals", "inspect", "inspectparts", "console", "encoding",
-		"urlhost", "urlparse", "urlparams", "url", "headers", "body", "fetch", "clone",
-	} {
-		text, err := os.ReadFile("../internal/quickjs/prelude/" + name + ".js")
+	cfg := testConfig()
+	cfg.Limits.HostCalls, cfg.Limits.CallBytes = 1000, 8<<20
+	iso, err := shared.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, iso.Close()) }()
+	out, err := iso.Eval(t.Context(), &spi.Request{
+		Source: source, Language: spi.JavaScript, Input: json.RawMessage("null"), Functions: []string{spi.FunctionFetch},
+	})
+	require.NoError(t, err)
+	for out.Waits() {
+		var replies []spi.Reply
+		for _, call := range out.Pending {
+			replies = append(replies, fetched(t, call))
+		}
+		out, err = iso.(spi.Caller).Continue(t.Context(), replies)
 		require.NoError(t, err)
-		b.Write(text)
 	}
-	b.WriteString(fetchHost)
-	b.WriteString("})({ emit: ((log) => (op, text) => { log(text); return true; })(console.log) });\n")
-	b.WriteString(source)
-	return b.String()
+	return out
+}
+
+func fetched(t *testing.T, call spi.HostCall) spi.Reply {
+	t.Helper()
+	var args []struct{ URL, Body string }
+	require.NoError(t, json.Unmarshal(call.Args, &args))
+	require.Len(t, args, 1, "%s", call.Args)
+	switch {
+	case call.Function != spi.FunctionFetch:
+		t.Errorf("called %s", call.Function)
+	case args[0].URL == "https://refused.test/":
+		return spi.Reply{ID: call.ID, Error: &spi.CallError{Name: "DeniedError", Message: "refused", Denied: true}}
+	case strings.HasPrefix(args[0].Body, `{"url":`):
+		return spi.Reply{ID: call.ID, Value: json.RawMessage(args[0].Body)}
+	}
+	request := string(call.Args[1 : len(call.Args)-1])
+	value, err := json.Marshal(map[string]any{
+		"url": args[0].URL, "status": 200, "statusText": "OK", "redirected": false,
+		"headers": [][2]string{{"Content-Type", "application/json"}}, "body": request,
+	})
+	require.NoError(t, err)
+	return spi.Reply{ID: call.ID, Value: value}
 }
 
 // TestFetch runs scripts that return rows of [name, actual, expected].
@@ -79,7 +70,7 @@ func TestFetch(t *testing.T) {
 			t.Parallel()
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
-			out := run(t, shared, testConfig(), withFetch(t, string(source)))
+			out := runFetch(t, string(source))
 			require.Nil(t, out.Error, "%+v", out.Error)
 			var rows [][]json.RawMessage
 			require.NoError(t, json.Unmarshal(out.Value, &rows))
@@ -107,7 +98,7 @@ func TestTheConsoleShowsWhatFetchGives(t *testing.T) {
 		"new (class Mine extends Headers {})({ a: '1' })": "Mine [Headers] { a: '1' }",
 		"fetch": "[AsyncFunction: fetch]",
 	} {
-		out := run(t, shared, testConfig(), withFetch(t, "console.log("+script+")"))
+		out := runFetch(t, "console.log("+script+")")
 		require.Nil(t, out.Error, "%s\n%+v", script, out.Error)
 		require.Len(t, out.Logs, 1, script)
 		assert.Equal(t, spi.LevelLog, out.Logs[0].Level)

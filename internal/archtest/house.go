@@ -126,6 +126,10 @@ func rows() []Row {
 		},
 		{Package: "cmd/sandboxd/internal/stub", Own: []string{"spi"}},
 
+		// What a newcomer reads and runs.
+		{Package: "examples/codemode", Own: []string{"backends/wazero", "sandbox", "tools"}},
+		{Package: "examples/approval", Own: []string{"backends/wazero", "sandbox", "taint", "tools"}},
+
 		// Tests of the whole.
 		{Package: "internal/archtest"},
 		{

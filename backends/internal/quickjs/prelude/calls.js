@@ -8,8 +8,8 @@ OP.ERROR_CALL = 50;
 
 const MAX_NAME = 256;
 const NativeWeakMap = WeakMap;
+const { captureStackTrace } = Error;
 const deleteProperty = Reflect.deleteProperty;
-const stackOf = (error) => dataValue(error, 'stack');
 
 // What waits for a reply, by the number of the call, which the host counts likewise.
 let callsWithoutReply = new NativeMap();
@@ -59,9 +59,12 @@ function argumentJSON(name, value) {
   return text === undefined ? 'null' : text;
 }
 
-// queueCall hands a call to the host; args is its arguments as JSON, without the brackets.
-function queueCall(name, args) {
-  const stack = stackOf(new NativeError());
+// queueCall hands a call to the host; args is its arguments as JSON, without the brackets. The stack is that of
+// whoever called the function caller, which spares frames that are ours.
+function queueCall(name, args, caller) {
+  const trace = { __proto__: null, stack: '' };
+  captureStackTrace(trace, caller);
+  const { stack } = trace;
   return new NativePromise((resolve, reject) => {
     const text = '[' + jsonStringify(name) + ',"' + placeIn(stack) + '"' + (args === '' ? '' : ',' + args) + ']';
     if (emit(OP.CALL, text)) {
@@ -72,28 +75,40 @@ function queueCall(name, args) {
   });
 }
 
-// callHost calls a host function with one argument.
-function callHost(name, argument) {
-  return queueCall(name, argumentJSON(name, argument));
+// callHost calls a host function with one argument, for the function caller.
+function callHost(name, argument, caller) {
+  return queueCall(name, argumentJSON(name, argument), caller);
 }
 
 // hostFunction is what a script gets. Arguments that have no JSON reject the promise, as an async function would.
 function hostFunction(name) {
-  return (...args) => {
+  const f = (...args) => {
     let text = '';
     try {
-      let last = args.length - 1;
-      while (last >= 0 && args[last] === undefined) last--;
-      for (let i = 0; i <= last; i++) text += (i > 0 ? ',' : '') + argumentJSON(name, args[i]);
+      let count = args.length;
+      while (count > 0 && args[count - 1] === undefined) count--;
+      for (let i = 0; i < count; i++) text += i > 0 ? ',' + argumentJSON(name, args[i]) : argumentJSON(name, args[i]);
     } catch (error) {
       return new NativePromise((resolve, reject) => reject(error));
     }
-    return queueCall(name, text);
+    return queueCall(name, text, f);
   };
+  return f;
 }
 
 // isReserved tells names that the language looks up by itself: a promise, a JSON text or a class would be found there.
 const isReserved = (name) => name === 'then' || name === 'toJSON' || name === 'constructor' || name === 'prototype' || name === '__proto__';
+
+// absentIn handles what is not in a namespace, or above a function that is not there: whatever a script calls there,
+// the host hears of it.
+function absentIn(name) {
+  return {
+    __proto__: null,
+    get(target, key) {
+      return key in target || typeof key === 'symbol' || isReserved(key) ? target[key] : absent(name + '.' + key);
+    },
+  };
+}
 
 // watched makes a proxy that console.log shows as its target.
 function watched(target, handler) {
@@ -102,26 +117,16 @@ function watched(target, handler) {
   return proxy;
 }
 
-// absent stands for a function that was not handed out. Whatever it is called, the host hears of it.
+// absent stands for a function that was not handed out.
 function absent(name) {
   if (name.length > MAX_NAME) name = stringSlice(name, 0, MAX_NAME);
-  const call = hostFunction(name);
-  return watched(call, {
-    __proto__: null,
-    get(target, key) {
-      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(name + '.' + key);
-    },
-  });
+  return watched(hostFunction(name), absentIn(name));
 }
 
-// namespace is an object with functions and further namespaces in it.
-function namespace(members, name) {
-  return watched(members, {
-    __proto__: null,
-    get(target, key) {
-      return typeof key === 'symbol' || isReserved(key) || key in target ? target[key] : absent(name + '.' + key);
-    },
-  });
+// namespace is an object for functions and further namespaces. What is not there is looked for in its prototype, so
+// that finding what is costs nothing.
+function namespace(name) {
+  return setPrototypeOf({}, watched({}, absentIn(name)));
 }
 
 // placeFunction makes a function a member of members, whose own name is above; namespaces on the way are made.
@@ -136,8 +141,8 @@ function placeFunction(members, above, name) {
   }
   const key = stringSlice(rest, 0, dot);
   const path = above === '' ? key : above + '.' + key;
-  if (!hasOwn(members, key)) setOwn(members, key, namespace({}, path));
-  placeFunction(weakMapGet(proxyTargets, members[key]), path, name);
+  if (!hasOwn(members, key)) setOwn(members, key, namespace(path));
+  placeFunction(members[key], path, name);
 }
 
 // emitEvent is a script's emit(type, data): it tells the host and returns at once.

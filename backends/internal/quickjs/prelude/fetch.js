@@ -245,7 +245,7 @@ const fetchGlobals = {
   __proto__: null,
   async fetch(input, init = undefined) {
     needs(1, arguments.length);
-    const reply = callHost('fetch', callArgument(requestFrom(input, init)));
+    const reply = callHost('fetch', callArgument(requestFrom(input, init)), fetchGlobals.fetch);
     defineHidden(reply, 'constructor', NativePromise); // await would ask the prototype for it
     return responseOfReply(await reply);
   },
