@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"github.com/loom-sandbox/sandboxd/egress"
 	"github.com/loom-sandbox/sandboxd/tools"
 )
-
-// update writes the golden file anew.
-var update = flag.Bool("update", false, "write testdata/*.golden")
 
 const goldenFile = "testdata/declarations.d.ts.golden"
 
@@ -60,11 +56,12 @@ func goldenSet(t testing.TB) *tools.Set {
 	)
 }
 
+// UPDATE_GOLDEN=1 writes the file anew.
 func TestDeclarationsAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	got := goldenSet(t).Declarations()
-	if *update {
-		require.NoError(t, os.WriteFile(goldenFile, []byte(got), 0o600))
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(goldenFile, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(goldenFile)
 	require.NoError(t, err)
