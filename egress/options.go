@@ -159,7 +159,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // rootedResolver asks for a name as it stands. Without the dot, the search
 // domains of the machine could turn a listed name into another one.
-type rootedResolver struct{ inner *net.Resolver }
+type rootedResolver struct{ inner Resolver }
 
 func (r rootedResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	return r.inner.LookupNetIP(ctx, network, host+".")
