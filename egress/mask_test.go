@@ -91,7 +91,8 @@ func FuzzUnescape(f *testing.F) {
 		f.Add(s, uint16(0), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, s string, from, length uint16) {
-		view := unescape(s)
+		e := allEscapes
+		view := e.unescape(s)
 		if len(view) > len(s) {
 			t.Fatalf("%q became longer", s)
 		}
@@ -100,8 +101,8 @@ func FuzzUnescape(f *testing.F) {
 		if a == b {
 			return
 		}
-		span := inEscaped(s, [][2]int{{a, b}})[0]
-		if unescape(s[:span[0]]) != view[:a] || unescape(s[span[0]:span[1]]) != view[a:b] || unescape(s[span[1]:]) != view[b:] {
+		span := e.inEscaped(s, [][2]int{{a, b}})[0]
+		if e.unescape(s[:span[0]]) != view[:a] || e.unescape(s[span[0]:span[1]]) != view[a:b] || e.unescape(s[span[1]:]) != view[b:] {
 			// A cut must not fall into an escape, or make one.
 			t.Fatalf("%q: %d to %d of %q is not %q", s, a, b, view, s[span[0]:span[1]])
 		}

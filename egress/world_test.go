@@ -99,15 +99,6 @@ func (w *world) serveTLS(addr string, handler http.HandlerFunc) *httptest.Server
 	return s
 }
 
-// servePlain serves without TLS.
-func (w *world) servePlain(addr string, handler http.HandlerFunc) {
-	s := httptest.NewUnstartedServer(handler)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.Start()
-	w.t.Cleanup(s.Close)
-	w.routes[addr] = s.Listener.Addr().String()
-}
-
 // serveRaw sends bytes as they are to whoever connects, without TLS.
 func (w *world) serveRaw(addr string, talk func(conn net.Conn)) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
