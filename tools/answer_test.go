@@ -316,7 +316,7 @@ func TestArgumentsThatTakeLongToCheckDoNotHoldTheAnswer(t *testing.T) {
 	const schema = `{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[
 		{"properties":{"x":{"$ref":"#/$defs/a"}},"required":["y"]},
 		{"properties":{"x":{"$ref":"#/$defs/a"}},"required":["z"]}]}}}`
-	args := json.RawMessage("[" + strings.Repeat(`{"x":`, 18) + "{}" + strings.Repeat("}", 18) + "]")
+	args := json.RawMessage("[" + strings.Repeat(`{"x":`, 17) + "{}" + strings.Repeat("}", 17) + "]")
 	tool := named("crm.lookup")
 	tool.Input = json.RawMessage(schema)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
