@@ -28,7 +28,8 @@ type Answer struct {
 	Origin string
 	// Duration is the time that the handler took; zero where it did not run.
 	Duration time.Duration
-	// Abandoned: the handler did not return when its time was over, and still runs.
+	// Abandoned: the handler did not return when its time was over, and still runs;
+	// or the check of the arguments does.
 	Abandoned bool
 	// Cause is what went wrong, in full. It is for operators: it may hold whatever
 	// the handler's error says, and must not reach a script.
@@ -71,19 +72,18 @@ func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decisi
 	if g == nil {
 		return notGranted(call.Tool)
 	}
-	args, failure, cause := g.argument(call.Args)
-	if failure != nil {
-		return Answer{Failure: failure, Cause: cause}
+	answer := g.checkArguments(ctx, call.Args)
+	if answer.Failure != nil {
+		return answer
 	}
-	answer := Answer{Args: args}
-	decision, cause := decide(g.checked(call, args))
+	decision, cause := decide(g.checked(call, answer.Args))
 	switch {
 	case ctx.Err() != nil:
 		answer.Failure, answer.Cause = g.failed(), context.Cause(ctx)
 	case decision.verdict == verdictSuspend, decision.verdict == verdictAllow && g.Remote:
 		answer.Suspended = true
 	case decision.verdict == verdictAllow:
-		g.run(ctx, g.checked(call, args), &answer)
+		g.run(ctx, g.checked(call, answer.Args), &answer)
 	default:
 		answer.Failure, answer.Cause = g.denied(CodePolicy, decision.reason), cause
 	}

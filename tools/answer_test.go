@@ -108,7 +108,7 @@ func TestThePolicyDecides(t *testing.T) {
 		{"a reason of several lines", deny("no\r\n\x1b[31m way\u202e\x00\xff"), denied("crm.lookup was denied: no [31m way \ufffd")},
 		{"nothing", func(context.Context, *tools.Call) tools.Decision { return tools.Decision{} }, denied("crm.lookup was denied")},
 		{"a panic", func(context.Context, *tools.Call) tools.Decision { panic("secret") }, denied("crm.lookup was denied")},
-		{"a nil pointer", func(_ context.Context, c *tools.Call) tools.Decision { c = nil; _ = c.ID; return tools.Allow() }, denied("crm.lookup was denied")},
+		{"a nil pointer", func(context.Context, *tools.Call) tools.Decision { var c *tools.Call; return tools.Deny(c.Tool) }, denied("crm.lookup was denied")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -308,4 +308,21 @@ func TestADecisionSaysWhatItIs(t *testing.T) {
 	assert.Equal(t, "suspend", tools.Suspend().String())
 	assert.Equal(t, "deny: no", tools.Deny("no").String())
 	assert.Equal(t, "deny", tools.Decision{}.String())
+}
+
+func TestArgumentsThatTakeLongToCheckDoNotHoldTheAnswer(t *testing.T) {
+	t.Parallel()
+	// Each level is checked twice as often as the one around it.
+	const schema = `{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[
+		{"properties":{"x":{"$ref":"#/$defs/a"}},"required":["y"]},
+		{"properties":{"x":{"$ref":"#/$defs/a"}},"required":["z"]}]}}}`
+	args := json.RawMessage("[" + strings.Repeat(`{"x":`, 17) + "{}" + strings.Repeat("}", 17) + "]")
+	tool := named("crm.lookup")
+	tool.Input = json.RawMessage(schema)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	answer := newSet(t, tool).Answer(ctx, ask(string(args)), nil)
+	assert.Equal(t, tools.Failure{Name: tools.NameTool, Message: "crm.lookup failed", Code: tools.CodeFailed}, failure(t, answer))
+	assert.True(t, answer.Abandoned)
+	assert.ErrorIs(t, answer.Cause, context.DeadlineExceeded)
 }

@@ -1,10 +1,35 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 )
+
+// MaxCheckTime is how long checking the arguments of a call may take. A call whose
+// arguments take longer fails.
+const MaxCheckTime = 5 * time.Second
+
+// checkArguments is argument, but no longer than [MaxCheckTime], and until ctx
+// ends. The answer has arguments or a failure.
+func (g *granted) checkArguments(ctx context.Context, args json.RawMessage) Answer {
+	answer, abandoned, err := guarded(ctx, MaxCheckTime, func(context.Context) Answer {
+		object, failure, cause := g.argument(args)
+		return Answer{Args: object, Failure: failure, Cause: cause}
+	})
+	switch {
+	case errors.Is(err, errTimeOver):
+		answer.Failure = g.typeError(CodeLimit, fmt.Sprintf("the arguments took longer than %d ms to check", MaxCheckTime.Milliseconds()))
+	case err != nil:
+		answer.Failure = g.failed()
+	default:
+		return answer
+	}
+	answer.Cause, answer.Abandoned = err, abandoned
+	return answer
+}
 
 // argument reads the one object out of the array of a script's arguments: none
 // is an empty object. The failure is nil where the object is what g takes.

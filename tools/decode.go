@@ -25,8 +25,8 @@ const (
 // Errors of decoding.
 var (
 	errNotStrict = errors.New("it is not strict JSON")
-	errDeep      = fmt.Errorf("objects and arrays nest deeper than %d levels", MaxDepth)
-	errNumber    = fmt.Errorf("a number is longer than %d bytes, or has an exponent of more than %d digits", MaxNumberBytes, maxExponentDigits)
+	errDeep      = errors.New("objects and arrays nest deeper than 1000 levels")
+	errNumber    = errors.New("a number is longer than 400 bytes, or has an exponent of more than 3 digits")
 )
 
 // decode reads strict JSON within the bounds, with numbers as they are written.

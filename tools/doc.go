@@ -43,8 +43,9 @@
 // adds their origins.
 //
 // Schemas and descriptions are trusted as code is: they are written by whoever
-// writes the tool. A schema can take long to check; one that refers to another
-// document, on the network or in a file, is refused.
+// writes the tool. One that refers to another document, on the network or in a
+// file, is refused. One that offers alternatives within alternatives can take as
+// good as forever to check: then the call fails, but the goroutine goes on.
 //
 // # Concurrency
 //
@@ -64,6 +65,7 @@
 //	description            8 KiB    [MaxDescriptionBytes]
 //	schema                 256 KiB  [MaxSchemaBytes]
 //	arguments of a call    4 MiB    [MaxArgumentBytes]
+//	time to check them     5 s      [MaxCheckTime]
 //	time of a handler      30 s     [DefaultTimeout]; at most an hour, [MaxTimeout]
 //	time of a policy       30 s     [MaxPolicyTime]
 //	result of a call       1 MiB    [DefaultResultBytes]; at most 64 MiB, [MaxResultBytes]
@@ -71,6 +73,6 @@
 //
 // In arguments, results and schemas objects and arrays nest at most [MaxDepth]
 // levels, and a number has at most [MaxNumberBytes] and an exponent of at most
-// three digits. Patterns in schemas are those of package regexp. How often a
-// tool is called is counted by whoever asks for answers: see [Tool.MaxCalls].
+// three digits. Patterns are those of package regexp, of at most 4 KiB. How often
+// a tool is called is counted by whoever asks for answers: see [Tool.MaxCalls].
 package tools

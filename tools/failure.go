@@ -58,7 +58,7 @@ func Failf(format string, args ...any) error {
 	shown := make([]any, len(args))
 	for i, arg := range args {
 		if err, ok := arg.(error); ok {
-			arg = hidden{err}
+			arg = hide(err)
 		}
 		shown[i] = arg
 	}
@@ -87,13 +87,15 @@ func (e *toldError) Error() string {
 
 func (e *toldError) Unwrap() error { return e.cause }
 
-// hidden shows an error that was an argument.
-type hidden struct{ err error }
+// hidden is an error that was an argument, as the script sees it. It is a string,
+// so that no verb of fmt finds more.
+type hidden string
 
-func (h hidden) Error() string {
-	var told *toldError
-	if errors.As(h.err, &told) {
-		return told.message
+func (h hidden) Error() string { return string(h) }
+
+func hide(err error) hidden {
+	if told, ok := errors.AsType[*toldError](err); ok {
+		return hidden(told.message)
 	}
 	return "error"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -19,6 +20,7 @@ const schemaURL = "schema://tool/schema"
 // Errors of schemas.
 var (
 	errElsewhere = errors.New("it refers to another document; allowed are references within the schema")
+	errPattern   = errors.New("a pattern is longer than 4096 bytes")
 	errCompile   = errors.New("the schema cannot be compiled")
 	errNoObject  = errors.New("a tool is called with one object; the schema is an object with the type \"object\", or without a type")
 )
@@ -66,6 +68,7 @@ func compileDocument(doc any) (s *schema, err error) {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(loadsNothing{})
+	c.UseRegexpEngine(pattern)
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
@@ -77,6 +80,17 @@ func compileDocument(doc any) (s *schema, err error) {
 		return nil, err
 	}
 	return &schema{compiled}, nil
+}
+
+// maxPatternBytes bounds patterns: those of schemas, and those in values with the
+// format "regex". Longer ones take long to compile.
+const maxPatternBytes = 4 << 10
+
+func pattern(text string) (jsonschema.Regexp, error) {
+	if len(text) > maxPatternBytes {
+		return nil, errPattern
+	}
+	return regexp.Compile(text)
 }
 
 // loadsNothing refuses every document that is not a standard's own.
