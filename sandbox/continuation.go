@@ -118,7 +118,7 @@ func newSealer(c *Continuations, s *Sandbox) *sealer {
 	made := &sealer{
 		audience: c.Audience, image: cmp.Or(s.descriptor.Image, "backend "+s.descriptor.Name), clock: s.clock,
 		maxState: most + 2*MaxArgumentBytes + 2*MaxLogBytes + 2*stateSlack, // whoever has a key is trusted with more
-		expiry: cmp.Or(c.Expiry, DefaultContinuationExpiry), maxBytes: cmp.Or(c.MaxBytes, DefaultContinuationBytes),
+		expiry:   cmp.Or(c.Expiry, DefaultContinuationExpiry), maxBytes: cmp.Or(c.MaxBytes, DefaultContinuationBytes),
 	}
 	if c.Keys != nil {
 		made.ring = c.Keys.ring
