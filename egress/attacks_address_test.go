@@ -107,8 +107,8 @@ func rebindingAttacks() []attack {
 			denied: KindAddress,
 		},
 		{
-			name:  "proxy in the environment",
-			setup: func(*world) {}, dials: 1, // TestTheEnvironmentNamesNoProxy sets it
+			name:     "proxy in the environment", // TestMain put it there
+			dials:    1,
 			harmless: "no proxy is ever used",
 			check: func(t *testing.T, w *world, _ *Response) {
 				assert.Equal(t, []string{apiAddr}, w.dialed)

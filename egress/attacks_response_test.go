@@ -67,11 +67,16 @@ func responseAttacks() []attack {
 		return attack{
 			name: name, rules: []string{"http://api.example.com"}, request: Request{URL: "http://api.example.com/"},
 			failed: failed, dials: 1,
-			setup: func(w *world) {
-				w.options.Timeout, w.options.HeaderTimeout = 600*time.Millisecond, 300*time.Millisecond
-				plain(talk)(w)
-			},
+			setup: plain(talk),
 		}
+	}
+	within := func(a attack, timeout, headers time.Duration) attack {
+		talk := a.setup
+		a.setup = func(w *world) {
+			w.options.Timeout, w.options.HeaderTimeout = timeout, headers
+			talk(w)
+		}
+		return a
 	}
 	say := func(text string) func(conn net.Conn) {
 		return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
@@ -111,15 +116,17 @@ func responseAttacks() []attack {
 			_, _ = io.WriteString(conn, ok)
 			repeat(conn, strings.Repeat("X-A: a\r\n", 100), 0)
 		}),
-		raw("slow headers", "did not respond in time", func(conn net.Conn) {
+		within(raw("slow headers", "did not respond in time", func(conn net.Conn) {
 			_, _ = io.WriteString(conn, ok)
 			repeat(conn, "X-A: a\r\n", 20*time.Millisecond)
-		}),
-		raw("slow body", "took too long", func(conn net.Conn) {
+		}), time.Minute, 300*time.Millisecond),
+		within(raw("slow body", "took too long", func(conn net.Conn) {
 			_, _ = io.WriteString(conn, ok+"\r\n")
 			repeat(conn, "a", 20*time.Millisecond)
-		}),
-		raw("silence", "did not respond in time", func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }),
+		}), 500*time.Millisecond, time.Minute),
+		within(raw("silence", "did not respond in time", func(conn net.Conn) {
+			_, _ = io.Copy(io.Discard, conn)
+		}), time.Minute, 300*time.Millisecond),
 		raw("early hints without end", "gave no valid response", func(conn net.Conn) {
 			repeat(conn, "HTTP/1.1 103 Early Hints\r\n\r\n", 0)
 		}),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,14 @@ type attack struct {
 //	go test ./egress -run Attacks -v
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
+	var mu sync.Mutex
+	outcomes := map[string]string{}
+	var order []string
+	t.Cleanup(func() { // after the attacks, which run at once
+		for _, name := range order {
+			t.Logf("%-72s %s", name, outcomes[name])
+		}
+	})
 	for _, group := range []struct {
 		name    string
 		attacks []attack
@@ -47,17 +55,21 @@ func TestAttacks(t *testing.T) {
 		{"secret", secretAttacks()},
 	} {
 		for _, a := range group.attacks {
-			require.False(t, seen[a.name], "two attacks are called %q", a.name)
-			seen[a.name] = true
-			t.Run(group.name+": "+a.name, func(t *testing.T) {
+			name := group.name + ": " + a.name
+			require.NotContains(t, order, name)
+			order = append(order, name)
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				a.run(t)
+				outcome := a.run(t)
+				mu.Lock()
+				defer mu.Unlock()
+				outcomes[name] = outcome
 			})
 		}
 	}
 }
 
-func (a attack) run(t *testing.T) {
+func (a attack) run(t *testing.T) string {
 	rules := a.rules
 	if rules == nil {
 		rules = []string{"api.example.com:443"}
@@ -74,11 +86,12 @@ func (a attack) run(t *testing.T) {
 	began := time.Now()
 	got, err := w.fetch(&request)
 	assert.Less(t, time.Since(began), 9*time.Second, "nobody is held up")
-	t.Log(a.outcome(t, w, got, err))
+	outcome := a.outcome(t, w, got, err)
 	assert.Len(t, w.dialed, a.dials, "connections")
 	if a.check != nil {
 		a.check(t, w, got)
 	}
+	return outcome
 }
 
 // outcome demands the expected end and describes it.

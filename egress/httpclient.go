@@ -76,6 +76,7 @@ func closeBody(req *http.Request) {
 // toolHop reads a request of Go code; its body is closed in any case.
 func toolHop(req *http.Request, maxBody int64) (h hop, err error) {
 	defer closeBody(req)
+	h.redirected = req.Response != nil
 	var denied *DeniedError
 	if req.URL == nil || req.URL.Opaque != "" || req.URL.User != nil {
 		return h, deny(KindURL, "the URL must be absolute, without a user name or password")
@@ -133,18 +134,21 @@ func checkFraming(req *http.Request, t target) *DeniedError {
 }
 
 // afterRedirect holds the rules of redirects for clients that do not check them:
-// http.Client says which response a request comes from.
+// http.Client says which response a request comes from. It takes headers from the
+// first request, so all of the chain counts.
 func (h *hop) afterRedirect(req *http.Request) *DeniedError {
-	if req.Response == nil || req.Response.Request == nil || req.Response.Request.URL == nil {
-		return nil
-	}
-	h.redirected = true
-	before := req.Response.Request.URL
-	if before.Scheme == "https" && h.target.scheme == "http" {
-		return deny(KindRedirect, "%s redirects from https to http", before.Host)
-	}
-	if !sameOrigin(before, req.URL) {
-		withoutCredentials(h.header)
+	for earlier := req; earlier.Response != nil && earlier.Response.Request != nil; {
+		earlier = earlier.Response.Request
+		before, denied := parseTarget(earlier.URL.String())
+		if denied != nil {
+			return denied
+		}
+		if before.scheme == "https" && h.target.scheme == "http" {
+			return deny(KindRedirect, "%s redirects from https to http", before.authority())
+		}
+		if !before.sameOrigin(h.target) {
+			withoutCredentials(h.header)
+		}
 	}
 	return nil
 }

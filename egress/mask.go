@@ -71,9 +71,8 @@ func (m mask) text(s string) string {
 		return s
 	}
 	spans := m.find(lowerBytes(s))
-	if strings.ContainsAny(s, escapeStarts) {
-		view := unescape(s)
-		spans = append(spans, inEscaped(s, m.find(lowerBytes(view)))...)
+	for _, e := range escapesIn(s) {
+		spans = append(spans, e.inEscaped(s, m.find(lowerBytes(e.unescape(s))))...)
 	}
 	if spans = joined(spans); len(spans) == 0 {
 		return s

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -58,8 +59,8 @@ type Options struct {
 	// [MinSecretBytes] to [MaxSecretBytes]. See [SecretMap].
 	Secrets func(name string) (value string, ok bool)
 
-	// Resolver is asked for addresses. Default: the system's, without its search
-	// domains.
+	// Resolver is asked for addresses. Default: the system's, with its search
+	// domains for names of one label only.
 	Resolver Resolver
 	// RootCAs are trusted to sign for hosts. Default: the system's.
 	RootCAs *x509.CertPool
@@ -158,9 +159,14 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // rootedResolver asks for a name as it stands. Without the dot, the search
-// domains of the machine could turn a listed name into another one.
-type rootedResolver struct{ inner *net.Resolver }
+// domains of the machine could turn a listed name into another one. A name of one
+// label, such as localhost, is the machine's own to explain, and not found in its
+// hosts file with a dot.
+type rootedResolver struct{ inner Resolver }
 
 func (r rootedResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	return r.inner.LookupNetIP(ctx, network, host+".")
+	if strings.Contains(host, ".") {
+		host += "."
+	}
+	return r.inner.LookupNetIP(ctx, network, host)
 }

@@ -5,17 +5,35 @@ import (
 	"strings"
 )
 
-// escapeStarts begin the escapes that [unescape] knows.
-const escapeStarts = `%\&`
+// escapes are the bytes that begin the escapes to decode: some of allEscapes.
+type escapes string
 
-// unescape decodes the escapes of URLs, JSON and HTML for ASCII characters,
-// wherever they stand: an echo is looked for in the outcome, whichever of them
-// its server used, and for whichever characters.
-func unescape(s string) string {
+// allEscapes begin the escapes of URLs, JSON and HTML.
+const allEscapes escapes = `%\&`
+
+// escapesIn lists what to decode a text with: each kind of escape that may be in
+// it alone, since a secret may look like one of another kind, and all of them,
+// for a server that escapes in more than one way.
+func escapesIn(s string) []escapes {
+	var found []escapes
+	for i := range allEscapes {
+		if strings.IndexByte(s, allEscapes[i]) >= 0 {
+			found = append(found, allEscapes[i:i+1])
+		}
+	}
+	if len(found) > 1 {
+		found = append(found, allEscapes)
+	}
+	return found
+}
+
+// unescape decodes escapes of ASCII characters, wherever they stand: an echo is
+// looked for in the outcome, whichever characters its server escaped.
+func (e escapes) unescape(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	for i := 0; i < len(s); {
-		c, width := unescapeOne(s[i:])
+		c, width := e.one(s[i:])
 		b.WriteByte(c)
 		i += width
 	}
@@ -24,7 +42,7 @@ func unescape(s string) string {
 
 // inEscaped gives the parts of s that became these parts of unescape(s), which
 // are in order and do not overlap.
-func inEscaped(s string, spans [][2]int) [][2]int {
+func (e escapes) inEscaped(s string, spans [][2]int) [][2]int {
 	out := make([][2]int, 0, len(spans))
 	from, at, decoded := 0, 0, 0
 	for _, span := range spans {
@@ -32,7 +50,7 @@ func inEscaped(s string, spans [][2]int) [][2]int {
 			if decoded == span[0] {
 				from = at
 			}
-			_, width := unescapeOne(s[at:])
+			_, width := e.one(s[at:])
 			at += width
 		}
 		out = append(out, [2]int{from, at})
@@ -40,8 +58,11 @@ func inEscaped(s string, spans [][2]int) [][2]int {
 	return out
 }
 
-// unescapeOne reads one byte of text, or one escape. Text must not be empty.
-func unescapeOne(s string) (c byte, width int) {
+// one reads one byte of text, or one escape. Text must not be empty.
+func (e escapes) one(s string) (c byte, width int) {
+	if strings.IndexByte(string(e), s[0]) < 0 {
+		return s[0], 1
+	}
 	switch s[0] {
 	case '%':
 		if len(s) >= 3 && isHex(s[1]) && isHex(s[2]) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strings"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +19,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain puts a proxy that nobody may use into the environment of all tests.
+func TestMain(m *testing.M) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
+		if err := os.Setenv(name, "http://127.0.0.1:1"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Addresses that the names of the tests have: public ones, so that the real
 // table lets them pass.
@@ -82,19 +92,11 @@ func (w *world) allow(rules ...string) {
 
 func (w *world) serveTLS(addr string, handler http.HandlerFunc) *httptest.Server {
 	s := httptest.NewUnstartedServer(handler)
-	s.Config.ErrorLog = nil
-	s.Config.MaxHeaderBytes = 1 << 20
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // who hangs up is expected
 	s.StartTLS()
 	w.t.Cleanup(s.Close)
 	w.routes[addr] = s.Listener.Addr().String()
 	return s
-}
-
-// servePlain serves without TLS.
-func (w *world) servePlain(addr string, handler http.HandlerFunc) {
-	s := httptest.NewServer(handler)
-	w.t.Cleanup(s.Close)
-	w.routes[addr] = s.Listener.Addr().String()
 }
 
 // serveRaw sends bytes as they are to whoever connects, without TLS.
@@ -166,17 +168,19 @@ func (w *world) fetch(r *Request) (*Response, error) {
 
 // echo writes what it was sent: request line, headers, body.
 func echo(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // read before the response is sent
 	fmt.Fprintf(w, "%s %s\nHost: %s\n", r.Method, r.RequestURI, r.Host)
-	r.Header.Write(w)
-	body := new(strings.Builder)
-	_, _ = fmt.Fprint(body, "\n")
-	buf := make([]byte, 1<<16)
-	for {
-		n, err := r.Body.Read(buf)
-		body.Write(buf[:n])
-		if err != nil {
-			break
-		}
-	}
-	fmt.Fprint(w, body.String())
+	_ = r.Header.Write(w)
+	fmt.Fprintf(w, "\n%s", body)
+}
+
+// netConn is what serveRaw hands to a test.
+type netConn = net.Conn
+
+// never is a resolver that does not answer.
+type never struct{}
+
+func (never) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }

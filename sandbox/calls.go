@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,26 +80,44 @@ func newCalls(j *job, policy tools.Policy, ev *events, from *origins, l *ledger)
 	}
 }
 
-// note takes up the calls of an outcome that are new. The error is the backend's
-// fault: anybody may have written it.
+// note takes up the calls of an outcome that are new: those behind the last one,
+// and those of scripts before this one. A script that waits may have many others,
+// which are not looked at. The error is the backend's fault: anybody may have
+// written it.
 func (c *calls) note(pending []spi.HostCall) error {
-	for i := range pending {
-		h := &pending[i]
-		if _, known := c.open[h.ID]; known {
-			continue
-		}
-		if err := c.check(h); err != nil {
+	for i := 0; i < len(pending) && pending[i].ID <= c.ledger.Base; i++ {
+		if err := c.takeUp(&pending[i]); err != nil {
 			return err
 		}
-		call := &call{id: h.ID, function: h.Function, args: slices.Clone(h.Args), at: tools.Position{Line: h.Line, Column: h.Column}}
-		c.open[h.ID] = call
-		if h.ID <= c.ledger.Base {
-			c.reject(call, failureOf(tools.CodeNotGranted, "the script that made this call has ended"))
-			continue
-		}
-		c.ledger.Last = h.ID
-		c.begin(call)
 	}
+	latest, _ := slices.BinarySearchFunc(pending, c.ledger.Last+1, func(h spi.HostCall, id int64) int { return cmp.Compare(h.ID, id) })
+	for i := latest; i < len(pending); i++ {
+		if err := c.takeUp(&pending[i]); err != nil {
+			return err
+		}
+	}
+	if len(c.open) == 0 {
+		return errors.New("outcome waits for calls that had their replies")
+	}
+	return nil
+}
+
+// takeUp takes up one call, unless it is known.
+func (c *calls) takeUp(h *spi.HostCall) error {
+	if _, known := c.open[h.ID]; known {
+		return nil
+	}
+	if err := c.check(h); err != nil {
+		return err
+	}
+	call := &call{id: h.ID, function: h.Function, args: slices.Clone(h.Args), at: tools.Position{Line: h.Line, Column: h.Column}}
+	c.open[h.ID] = call
+	if h.ID <= c.ledger.Base {
+		c.reject(call, failureOf(tools.CodeNotGranted, "the script that made this call has ended"))
+		return nil
+	}
+	c.ledger.Last = h.ID
+	c.begin(call)
 	return nil
 }
 

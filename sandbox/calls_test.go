@@ -254,48 +254,6 @@ func TestResultsOfAllCallsTogetherAreBounded(t *testing.T) {
 	assert.Equal(t, `"12345678"`, valueOf(t, res))
 }
 
-func TestABackendIsHeldToWhatItSaysOfCalls(t *testing.T) {
-	t.Parallel()
-	for name, pending := range map[string][]spi.HostCall{
-		"no ID":                 {{Function: "tools.t", Args: json.RawMessage(`[]`)}},
-		"an ID that comes back": {{ID: 2, Function: "tools.t", Args: json.RawMessage(`[]`)}, {ID: 1, Function: "tools.t", Args: json.RawMessage(`[]`)}},
-		"a long name":           {{ID: 1, Function: strings.Repeat("x", 257), Args: json.RawMessage(`[]`)}},
-		"no arguments":          {{ID: 1, Function: "tools.t"}},
-		"an object":             {{ID: 1, Function: "tools.t", Args: json.RawMessage(`{}`)}},
-		"a place nowhere":       {{ID: 1, Function: "tools.t", Args: json.RawMessage(`[]`), Line: -1}},
-		"broken arguments":      {{ID: 1, Function: "tools.t", Args: json.RawMessage(`[{"a":1,"a":2}]`)}},
-		"huge arguments":        {{ID: 1, Function: "tools.t", Args: json.RawMessage(`["` + strings.Repeat("x", 100) + `"]`)}},
-	} {
-		b := calling(nil)
-		b.eval = func(context.Context, *spi.Config, *spi.Request) (*spi.Outcome, error) {
-			return &spi.Outcome{Pending: pending}, nil
-		}
-		_, err := newTest(t, waiting{b}, nil).Eval(t.Context(), Request{
-			Script: "s", Tools: set(t, says("t", 1)), Limits: Limits{ArgumentBytes: 50},
-		})
-		var failed *BackendError
-		require.ErrorAs(t, err, &failed, name)
-		_, err = newTest(t, waiting{b}, nil).Eval(t.Context(), Request{Script: "s"})
-		require.ErrorAs(t, err, &failed, "%s, of a script that was handed nothing", name)
-	}
-	b := one(func(g *guest) (any, error) { return g.do("tools.t", `[]`) })
-	b.continueErr = spi.ErrReply
-	_, err := newTest(t, b, nil).Eval(t.Context(), Request{Script: "s", Tools: set(t, says("t", 1))})
-	require.ErrorIs(t, err, spi.ErrReply)
-}
-
-// waiting is a backend whose isolates answer with what eval says, and can go on.
-type waiting struct{ *fakeCaller }
-
-func (b waiting) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
-	iso, err := b.fakeBackend.Open(ctx, cfg)
-	return goesOn{iso}, err
-}
-
-type goesOn struct{ spi.Isolate }
-
-func (goesOn) Continue(context.Context, []spi.Reply) (*spi.Outcome, error) { return nil, spi.ErrReply }
-
 func TestToolsAreRefusedWhereTheBackendHasNoHostCalls(t *testing.T) {
 	t.Parallel()
 	deny := func(context.Context, *tools.Call) tools.Decision { return tools.Deny("no") }
@@ -347,6 +305,13 @@ func TestTheLimitsOfCallsReachTheBackend(t *testing.T) {
 	assert.Equal(t, int64(100), got.CallBytes)
 }
 
+func TestToolsAreFoundUnderToolsAndFetchIsGlobal(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]string{"a": "tools.a", "a.fetch": "tools.a.fetch", "fetch": "fetch"} {
+		assert.Equal(t, want, functionOf(tool))
+	}
+}
+
 func TestAPreparedScriptCanBeHandedTools(t *testing.T) {
 	t.Parallel()
 	b := one(func(g *guest) (any, error) { return g.do("tools.t", `[]`) })
@@ -355,15 +320,4 @@ func TestAPreparedScriptCanBeHandedTools(t *testing.T) {
 	res, err := p.Eval(t.Context(), RunRequest{Tools: set(t, says("t", 5))})
 	require.NoError(t, err)
 	assert.Equal(t, "5", valueOf(t, res))
-}
-
-func TestACallThatTheBackendDidNotTakeIsOverALimit(t *testing.T) {
-	t.Parallel()
-	b := fake()
-	b.eval = func(context.Context, *spi.Config, *spi.Request) (*spi.Outcome, error) {
-		return &spi.Outcome{Error: &spi.ScriptError{Kind: spi.KindDenied, Limit: &spi.ReachedLimit{Name: spi.LimitHostCalls, Value: 5}}}, nil
-	}
-	res := evalOne(t, b, nil, Request{})
-	assert.Equal(t, tools.CodeLimit, res.Error.Code)
-	assert.Empty(t, res.Error.Tool)
 }

@@ -116,8 +116,9 @@ func newSealer(c *Continuations, s *Sandbox) *sealer {
 		most = s.descriptor.MaxMemoryBytes
 	}
 	made := &sealer{
-		audience: c.Audience, image: cmp.Or(s.descriptor.Image, "backend "+s.descriptor.Name), clock: s.clock, maxState: most + 2*stateSlack,
-		expiry: cmp.Or(c.Expiry, DefaultContinuationExpiry), maxBytes: cmp.Or(c.MaxBytes, DefaultContinuationBytes),
+		audience: c.Audience, image: cmp.Or(s.descriptor.Image, "backend "+s.descriptor.Name), clock: s.clock,
+		maxState: most + 2*MaxArgumentBytes + 2*MaxLogBytes + 2*stateSlack, // whoever has a key is trusted with more
+		expiry:   cmp.Or(c.Expiry, DefaultContinuationExpiry), maxBytes: cmp.Or(c.MaxBytes, DefaultContinuationBytes),
 	}
 	if c.Keys != nil {
 		made.ring = c.Keys.ring

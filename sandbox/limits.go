@@ -46,7 +46,8 @@ const (
 	LimitHostCallsAtOnce   spi.LimitName = "hostCallsAtOnce"
 	LimitReplyBytes        spi.LimitName = "replyBytes"
 	LimitTotalTime         spi.LimitName = "totalMs"
-	LimitContinuationBytes spi.LimitName = "continuationBytes"
+	LimitContinuationBytes spi.LimitName = "continuationBytes" // [Continuations.MaxBytes]
+	LimitSessionBytes      spi.LimitName = "sessionBytes"      // [SessionOptions.MaxBytes]
 )
 
 // Limits of an eval. A zero field means "the default" in a [Request] and in

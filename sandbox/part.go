@@ -113,7 +113,7 @@ func (p *part) drive(ctx context.Context, iso spi.Isolate, begin begins) (*Resul
 			return p.end(ctx, iso, out)
 		}
 		caller, ok := iso.(spi.Caller)
-		if !ok || !p.job.handed() {
+		if !ok {
 			return nil, p.sandbox.failed(ctx, errors.New("outcome waits for calls that nobody can answer"))
 		}
 		if err := p.calls.note(out.Pending); err != nil {

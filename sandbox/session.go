@@ -19,9 +19,6 @@ const (
 	MaxSessionBytes     = int64(1 << 30)
 )
 
-// LimitSessionBytes names [SessionOptions.MaxBytes].
-const LimitSessionBytes = "sessionBytes"
-
 // Errors of sessions.
 var (
 	// ErrSessionBusy: an eval of the session runs; see [SessionRefuse].
@@ -148,6 +145,11 @@ func (s *Sandbox) sessionsThere() error {
 func (s *Sandbox) session(id string, opts SessionOptions, state *sessionState) *Session {
 	x := &Session{sandbox: s, id: id, options: opts, state: state, turn: semaphore.NewWeighted(1)}
 	x.lifetime, x.end = context.WithCancel(s.lifetime)
+	context.AfterFunc(x.lifetime, func() { // nobody can use it once the sandbox is closed
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.drop(ErrClosed)
+	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.rest()

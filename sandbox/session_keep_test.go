@@ -43,6 +43,22 @@ func TestASessionExpiresWhenNobodyUsesIt(t *testing.T) {
 	})
 }
 
+func TestASessionIsGoneWithItsSandbox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTest(t, counting(), nil)
+		x := newSession(t, s, SessionOptions{})
+		in(t, x, "count")
+		require.NoError(t, s.Close())
+		synctest.Wait()
+		assert.Nil(t, x.state)
+		_, err := x.Save()
+		require.ErrorIs(t, err, ErrClosed)
+		_, err = x.Resume(t.Context(), ResumeRequest{})
+		require.ErrorIs(t, err, ErrClosed)
+	})
+}
+
 func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	t.Parallel()
 	b := counting()

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/tools"
 )
 
 // counter scripts count in the heap of an isolate.
@@ -148,6 +149,21 @@ func TestCallsOfTheScriptBeforeAreNotThoseOfTheNext(t *testing.T) {
 	assert.Equal(t, int64(1), ran.Load())
 	assert.Empty(t, res.Warnings)
 	assert.Equal(t, []string{"EVAL_STARTED", "EVAL_FINISHED", "EVAL_STARTED", "TOOL_CALLED 3", "TOOL_ANSWERED 3", "EVAL_FINISHED"}, told.told())
+}
+
+func TestWhatAnEvalBeforeWasHandedIsNotThereForTheNext(t *testing.T) {
+	t.Parallel()
+	x := newSession(t, newTest(t, counting(), nil), SessionOptions{})
+	in(t, x, "call", func(r *Request) { r.Tools = set(t, says("t", 1)) })
+	for _, change := range []func(*Request){
+		func(*Request) {},
+		func(r *Request) { r.Tools = set(t, says("other", 1)) },
+	} {
+		res := in(t, x, "call", change)
+		require.NotNil(t, res.Error)
+		assert.Equal(t, spi.KindDenied, res.Error.Kind)
+		assert.Equal(t, tools.CodeNotGranted, res.Error.Code)
+	}
 }
 
 func TestEvalsOfASessionRunOneAfterTheOther(t *testing.T) {
