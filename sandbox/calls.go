@@ -53,7 +53,7 @@ type ledger struct {
 type failure struct{ Tool, Code string }
 
 func newLedger(base int64) *ledger {
-	return &ledger{Base: base, Last: base, Made: map[string]int64{}, Failed: map[int64]failure{}}
+	return &ledger{Base: base, Last: base}
 }
 
 // call is a call without a reply.
@@ -74,10 +74,17 @@ type finishedCall struct {
 }
 
 func newCalls(j *job, policy tools.Policy, ev *events, from *origins, l *ledger) *calls {
-	return &calls{
-		job: j, policy: policy, events: ev, from: from, ledger: l,
-		open: map[int64]*call{}, done: make(chan finishedCall, j.limits.HostCallsAtOnce),
+	c := &calls{job: j, policy: policy, events: ev, from: from, ledger: l}
+	if j.handed() { // else there are none, and the least eval is spared the room for them
+		c.done = make(chan finishedCall, j.limits.HostCallsAtOnce)
+		if l.Made == nil {
+			l.Made = map[string]int64{}
+		}
+		if l.Failed == nil {
+			l.Failed = map[int64]failure{}
+		}
 	}
+	return c
 }
 
 // note takes up the calls of an outcome that are new: those behind the last one,
@@ -102,6 +109,13 @@ func (c *calls) note(pending []spi.HostCall) error {
 	return nil
 }
 
+func (c *calls) keep(one *call) {
+	if c.open == nil {
+		c.open = map[int64]*call{}
+	}
+	c.open[one.id] = one
+}
+
 // takeUp takes up one call, unless it is known.
 func (c *calls) takeUp(h *spi.HostCall) error {
 	if _, known := c.open[h.ID]; known {
@@ -111,7 +125,7 @@ func (c *calls) takeUp(h *spi.HostCall) error {
 		return err
 	}
 	call := &call{id: h.ID, function: h.Function, args: slices.Clone(h.Args), at: tools.Position{Line: h.Line, Column: h.Column}}
-	c.open[h.ID] = call
+	c.keep(call)
 	if h.ID <= c.ledger.Base {
 		c.reject(call, failureOf(tools.CodeNotGranted, "the script that made this call has ended"))
 		return nil
@@ -308,6 +322,9 @@ func (c *calls) reply(call *call, r spi.Reply) {
 
 // inOrder are the calls without a reply.
 func (c *calls) inOrder() []*call {
+	if len(c.open) == 0 {
+		return nil
+	}
 	all := make([]*call, 0, len(c.open))
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
 		all = append(all, c.open[id])

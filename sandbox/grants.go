@@ -48,6 +48,9 @@ func (s *Sandbox) grant(j *job, set *tools.Set, emit bool) error {
 
 // functions are what the backend hands to the script, always in the same order.
 func (j *job) functions() []string {
+	if !j.handed() {
+		return nil
+	}
 	all := slices.Sorted(maps.Keys(j.granted))
 	if j.emit {
 		all = append(all, spi.FunctionEmit)

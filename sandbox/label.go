@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // label turns an outcome into a result in which all guest data is wrapped.
 func (s *Sandbox) label(j *job, out *spi.Outcome, origin string) (*Result, error) {
-	labelledLogs := taint.Wrap(origin, []byte("[]"))
+	labelledLogs := taint.Tainted{Origin: origin, Value: json.RawMessage("[]")}
 	if len(out.Logs) > 0 {
 		var err error
 		if labelledLogs, err = taint.WrapValue(origin, out.Logs); err != nil {

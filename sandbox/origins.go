@@ -20,7 +20,7 @@ type origins struct {
 }
 
 func newOrigins(given ...string) *origins {
-	o := &origins{seen: map[string]struct{}{}}
+	o := &origins{}
 	o.add(given...)
 	return o
 }
@@ -31,6 +31,9 @@ func (o *origins) add(given ...string) {
 		if _, known := o.seen[origin]; known || origin == "" || origin == taint.OriginSandbox || len(o.seen) >= maxOrigins {
 			continue
 		}
+		if o.seen == nil {
+			o.seen = map[string]struct{}{}
+		}
 		o.seen[origin] = struct{}{}
 		o.joined = ""
 	}
@@ -38,6 +41,9 @@ func (o *origins) add(given ...string) {
 
 // label is the origin of what the script says.
 func (o *origins) label() string {
+	if len(o.seen) == 0 {
+		return taint.OriginSandbox
+	}
 	if o.joined == "" {
 		o.joined = taint.Join(append([]string{taint.OriginSandbox}, o.list()...)...)
 	}

@@ -91,7 +91,7 @@ func (errTotalTime) Error() string { return "sandbox: " + string(LimitTotalTime)
 // nothing never waits: its Timeout is enough.
 func (p *part) limited(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	if !p.job.handed() {
-		return context.WithCancelCause(ctx)
+		return ctx, func(error) {}
 	}
 	ctx, stop := context.WithDeadlineCause(ctx, p.began.Add(p.job.limits.TotalTime-p.used), errTotalTime{p.job.evalID})
 	ctx, cancel := context.WithCancelCause(ctx)

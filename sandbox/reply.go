@@ -46,7 +46,7 @@ type settled struct {
 // reopen takes up the calls that waited.
 func (c *calls) reopen(pending []pendingCall) {
 	for _, p := range pending {
-		c.open[p.ID] = &call{id: p.ID, function: p.Function, tool: c.job.granted[p.Function], args: p.Args, at: p.At, state: callSuspended}
+		c.keep(&call{id: p.ID, function: p.Function, tool: c.job.granted[p.Function], args: p.Args, at: p.At, state: callSuspended})
 	}
 }
 

@@ -74,7 +74,8 @@ type job struct {
 	tools   *tools.Set
 	granted map[string]string
 	emit    bool
-	// scriptSHA256 is of the script as it was sent, in hexadecimal.
+	// scriptSHA256 is of the script as it was sent, in hexadecimal, for those that
+	// its calls are told to; empty where it was handed nothing.
 	scriptSHA256 string
 	// origins are those of the labels in the input.
 	origins []string
@@ -134,8 +135,10 @@ func (s *Sandbox) admit(r *Request) (*job, error) {
 	if rerr != nil {
 		return nil, rerr
 	}
-	hash := sha256.Sum256([]byte(r.Script))
-	j.scriptSHA256 = hex.EncodeToString(hash[:])
+	if j.handed() {
+		hash := sha256.Sum256([]byte(r.Script))
+		j.scriptSHA256 = hex.EncodeToString(hash[:])
+	}
 	input := r.Input
 	if len(input) == 0 {
 		input = json.RawMessage("null")
