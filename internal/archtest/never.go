@@ -3,7 +3,7 @@ package archtest
 // never is what no row of this module can allow.
 func never() []Never {
 	const size = "an engine in a public package's tests is fetched by everybody who imports the package"
-	engineHomes := []string{"backends/...", "cmd/sandboxd/...", "internal/integration/..."}
+	engineHomes := []string{"backends/...", "cmd/sandboxd/...", "internal/integration/...", "examples/..."}
 	bans := []Never{
 		{From: "spi", Import: "~/...", Because: "the contract stands on the standard library alone"},
 		{From: "taint", Import: "~/...", AndTests: true, Because: "everything else stands on the label"},
