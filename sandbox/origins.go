@@ -25,14 +25,18 @@ func newOrigins(given ...string) *origins {
 	return o
 }
 
-// add takes origins, each of which may be a join; empty ones are none.
+// add takes origins, each of which may be a join; empty ones are none. Where there
+// are too many, one origin stands for all that come later.
 func (o *origins) add(given ...string) {
 	for _, origin := range given {
-		if _, known := o.seen[origin]; known || origin == "" || origin == taint.OriginSandbox || len(o.seen) >= maxOrigins {
+		if _, known := o.seen[origin]; known || origin == "" || origin == taint.OriginSandbox {
 			continue
 		}
 		if o.seen == nil {
 			o.seen = map[string]struct{}{}
+		}
+		if len(o.seen) >= maxOrigins {
+			origin = taint.OriginBoundExceeded
 		}
 		o.seen[origin] = struct{}{}
 		o.joined = ""

@@ -95,7 +95,8 @@ func TestOriginsAreKeptWithinBounds(t *testing.T) {
 	for i := range 10 * maxOrigins {
 		o.add(fmt.Sprint("origin ", i))
 	}
-	assert.Len(t, o.list(), maxOrigins)
+	assert.Len(t, o.list(), maxOrigins+1)
+	assert.Contains(t, o.list(), taint.OriginBoundExceeded)
 	assert.NotEqual(t, before, o.label())
 	require.NoError(t, taint.CheckOrigin(o.label()))
 	assert.Contains(t, o.label(), "more")

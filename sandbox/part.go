@@ -71,9 +71,14 @@ func (p *part) inIsolate(ctx context.Context, open opener, begin begins) (res *R
 		return nil, p.sandbox.failed(ctx, err)
 	}
 	defer func() {
-		if failed := iso.Close(); failed != nil {
-			res, err = nil, p.sandbox.failed(ctx, errors.Join(err, failed))
+		failed := iso.Close()
+		if failed == nil {
+			return
 		}
+		if before := (*BackendError)(nil); errors.As(err, &before) {
+			err = before.Err
+		}
+		res, err = nil, p.sandbox.failed(ctx, errors.Join(err, failed))
 	}()
 	p.began = time.Now() // opening does not count
 	ctx, cancel := p.limited(ctx)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -158,6 +159,13 @@ func TestAResultThatIsNotDeliveredMovesNothing(t *testing.T) {
 	spoiled.err.Store(true)
 	_, err := x.Eval(t.Context(), Request{Script: "count"})
 	require.ErrorIs(t, err, errFake)
+	assert.Equal(t, "sandbox: backend fake: "+errFake.Error(), err.Error())
+	b.continueErr = spi.ErrReply
+	_, err = x.Eval(t.Context(), Request{Script: "call", Tools: set(t, says("t", 1))})
+	require.ErrorIs(t, err, errFake)
+	require.ErrorIs(t, err, spi.ErrReply)
+	assert.Equal(t, 1, strings.Count(err.Error(), "backend fake"))
+	b.continueErr = nil
 	spoiled.err.Store(false)
 	assert.Equal(t, "2", valueOf(t, in(t, x, "count")))
 }
