@@ -56,6 +56,20 @@ func newLedger(base int64) *ledger {
 	return &ledger{Base: base, Last: base}
 }
 
+func (l *ledger) count(tool string) {
+	if l.Made == nil {
+		l.Made = map[string]int64{}
+	}
+	l.Made[tool]++
+}
+
+func (l *ledger) fail(id int64, how failure) {
+	if l.Failed == nil {
+		l.Failed = map[int64]failure{}
+	}
+	l.Failed[id] = how
+}
+
 // call is a call without a reply.
 type call struct {
 	id       int64
@@ -77,12 +91,6 @@ func newCalls(j *job, policy tools.Policy, ev *events, from *origins, l *ledger)
 	c := &calls{job: j, policy: policy, events: ev, from: from, ledger: l}
 	if j.handed() { // else there are none, and the least eval is spared the room for them
 		c.done = make(chan finishedCall, j.limits.HostCallsAtOnce)
-		if l.Made == nil {
-			l.Made = map[string]int64{}
-		}
-		if l.Failed == nil {
-			l.Failed = map[int64]failure{}
-		}
 	}
 	return c
 }
@@ -165,7 +173,7 @@ func (c *calls) begin(call *call) {
 		c.refuse(call, tools.CodeLimit, fmt.Sprintf("%s may be called %d times", call.tool, info.MaxCalls), 0)
 		return
 	}
-	c.ledger.Made[call.tool]++
+	c.ledger.count(call.tool)
 	c.queue = append(c.queue, call)
 }
 
@@ -307,7 +315,7 @@ func (c *calls) fail(call *call, f *tools.Failure, took time.Duration) {
 		e.Type = EventToolDenied
 	}
 	c.events.tell(e)
-	c.ledger.Failed[call.id] = failure{call.tool, f.Code}
+	c.ledger.fail(call.id, failure{call.tool, f.Code})
 	c.reject(call, f)
 }
 
