@@ -90,6 +90,10 @@ func responseAttacks() []attack {
 		{name: "encoding that was not asked for", api: encoded("br", []byte("x")), failed: "could not be read", dials: 1},
 		{name: "gzip that is none", api: encoded("gzip", []byte("no gzip")), failed: "could not be read", dials: 1},
 		{
+			name: "empty gzip members without end", failed: "larger than 4194304 bytes", dials: 1,
+			api: encoded("gzip", bytes.Repeat(bomb(t, 0, toGzip), DefaultResponseBytes/20)),
+		},
+		{
 			name: "body without end", failed: "larger than 4194304 bytes", dials: 1,
 			api: func(w http.ResponseWriter, _ *http.Request) {
 				for block := make([]byte, 1<<16); ; {
@@ -134,6 +138,14 @@ func responseAttacks() []attack {
 		raw("two lengths", "gave no valid response", say(ok+"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab")),
 		raw("body that is cut off", "could not be read", say(ok+"Content-Length: 10\r\n\r\nab")),
 		raw("chunk that is huge", "could not be read", say(ok+"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n")),
+		raw("trailers without end", "could not be read", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n")
+			repeat(conn, strings.Repeat("X-A: a\r\n", 100), 0)
+		}),
+		raw("chunks that are mostly extensions", "could not be read", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, ok+"Transfer-Encoding: chunked\r\n\r\n")
+			repeat(conn, "1;"+strings.Repeat("a", 2000)+"\r\na\r\n", 0)
+		}),
 		raw("no HTTP", "gave no valid response", say("220 mail.example.com ESMTP\r\n")),
 		{
 			name: "cookies", harmless: "they are neither shown nor kept", dials: 2,

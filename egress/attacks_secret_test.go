@@ -133,6 +133,21 @@ func secretAttacks() []attack {
 			},
 		},
 		{
+			name: "echo of the secret in the status text", rules: []string{withSecret}, dials: 1,
+			harmless: "it is masked",
+			api: func(w http.ResponseWriter, r *http.Request) {
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					return // the check fails then
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "HTTP/1.1 200 %s\r\nContent-Length: 0\r\n\r\n", r.Header.Get("Authorization"))
+			},
+			check: func(t *testing.T, _ *world, got *Response) {
+				assert.Equal(t, "Bearer "+masked, got.StatusText)
+			},
+		},
+		{
 			name:  "secret of one host, echoed by another",
 			rules: []string{withSecret, "other.example.com:443"}, dials: 1, harmless: "all secrets are masked everywhere",
 			request: Request{URL: "https://other.example.com/" + url.PathEscape(secret)},

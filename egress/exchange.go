@@ -81,7 +81,6 @@ func (k *call) request(ctx context.Context, h hop, r *rule) *http.Request {
 		Host:   h.target.hostHeader(),
 		Header: header,
 		Body:   http.NoBody,
-		Close:  true,
 	}
 	if len(h.body) > 0 {
 		req.Body = io.NopCloser(bytes.NewReader(h.body))

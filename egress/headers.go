@@ -38,10 +38,11 @@ func notForScripts(canonical string) bool {
 	return strings.HasPrefix(name, "sec-")
 }
 
-// credential reports whether the header is never carried to another origin.
+// credential reports whether the header is never carried to another origin. The
+// referrer is a whole URL here, with what its query holds: http.Client sets it.
 func credential(canonical string) bool {
 	switch canonical {
-	case "Authorization", "Cookie", "Cookie2", "Www-Authenticate":
+	case "Authorization", "Cookie", "Cookie2", "Www-Authenticate", "Referer":
 		return true
 	}
 	return strings.HasPrefix(canonical, "Proxy-")

@@ -15,7 +15,8 @@ import (
 // handed out, so endless ones fail. Errors wrap [*DeniedError] or [*FailedError].
 //
 // Go code may set the headers that only scripts may not, such as Cookie. The
-// secrets of rules are not in the http.Request that comes with a response.
+// secrets of rules are not in the http.Request that comes with a response, and are
+// masked in the response, so that a redirect to a URL with one leads elsewhere.
 func (c *Client) HTTPClient() *http.Client {
 	return &http.Client{
 		Transport:     &roundTripper{c},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -126,6 +127,7 @@ func TestRedirectsOfGoCodeAreCheckedToo(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, body, "X-Own: stays")
 		assert.NotContains(t, body, "Authorization")
+		assert.NotContains(t, body, "Referer")
 	}
 	_, w, err := get(t, "/again", false, "api.example.com:443")
 	failed, ok := errors.AsType[*FailedError](err)
@@ -163,6 +165,17 @@ func TestCredentialsAreNotCarriedBelowTheirHost(t *testing.T) {
 		assert.Contains(t, string(body), "GET /second\nHost: api.example.com")
 		assert.NotContains(t, string(body), "Authorization")
 	}
+}
+
+func TestTimeIsBoundedForAClientThatBoundsNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "api.example.com:443")
+	w.options.Timeout = 100 * time.Millisecond
+	client := &http.Client{Transport: w.client().HTTPClient().Transport}
+	_, err := client.Get(apiURL)
+	var failed *FailedError
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, "the request to api.example.com:443 took too long", failed.Reason)
 }
 
 func TestAConnectionIsForOneRequest(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func maskOf(secrets ...string) mask {
@@ -46,6 +47,17 @@ func TestWhatASecretForBasicAuthenticationStandsForIsMaskedToo(t *testing.T) {
 	m := maskOf(base64.StdEncoding.EncodeToString([]byte("user:long password")))
 	assert.Equal(t, "user=user password=[secret]", m.text("user=user password=long password"))
 	assert.Equal(t, "[secret]!", m.text("user:long password!"))
+}
+
+func TestErrorsShowNoSecretEither(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, withSecret, "*.example.com:443")
+	w.options.Secrets = SecretMap(map[string]string{"API": "plain-token-42"})
+	_, err := w.fetch(&Request{URL: "https://plain-token-42.evil.test/"})
+	require.EqualError(t, err, "egress: denied: [secret].evil.test is not an allowed host")
+	assert.Equal(t, "[secret].evil.test is not an allowed host", w.denied[0].Reason)
+	_, err = w.fetch(&Request{URL: "https://plain-token-42.example.com/"})
+	require.EqualError(t, err, "egress: no address was found for [secret].example.com")
 }
 
 // FuzzMask hides a secret between two texts, encoded in each way that is known,

@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"crypto/x509"
+	"maps"
 	"math"
 	"net"
 	"net/netip"
@@ -97,8 +98,9 @@ type Options struct {
 	Observe func(Denied)
 }
 
-// SecretMap gives the values of a map, which must not change afterwards.
+// SecretMap gives the values that the map has now.
 func SecretMap(values map[string]string) func(name string) (string, bool) {
+	values = maps.Clone(values)
 	return func(name string) (string, bool) {
 		value, ok := values[name]
 		return value, ok

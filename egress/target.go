@@ -85,7 +85,7 @@ func parseAuthority(text, scheme string) (h host, port uint16, problem string) {
 	port = defaultPort(scheme)
 	if hasPort {
 		n, err := strconv.ParseUint(digits, 10, 16)
-		if err != nil || n == 0 || digits[0] == '0' || digits[0] == '+' {
+		if err != nil || digits[0] == '0' {
 			return host{}, 0, "port must be from 1 to 65535, without leading zeros"
 		}
 		port = uint16(n)
