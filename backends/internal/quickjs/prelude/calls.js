@@ -59,15 +59,17 @@ function argumentJSON(name, value) {
   return text === undefined ? 'null' : text;
 }
 
+// beginning is how the message of each call of a function begins.
+const beginning = (name) => '[' + jsonStringify(name) + ',"';
+
 // queueCall hands a call to the host; args is its arguments as JSON, without the brackets. The stack is that of
 // whoever called the function caller, which spares frames that are ours.
-function queueCall(name, args, caller) {
+function queueCall(name, begin, args, caller) {
   const trace = { __proto__: null, stack: '' };
   captureStackTrace(trace, caller);
   const { stack } = trace;
   return new NativePromise((resolve, reject) => {
-    const text = '[' + jsonStringify(name) + ',"' + placeIn(stack) + '"' + (args === '' ? '' : ',' + args) + ']';
-    if (emit(OP.CALL, text)) {
+    if (emit(OP.CALL, begin + placeIn(stack) + (args === '' ? '"]' : '",' + args + ']'))) {
       mapSet(callsWithoutReply, ++callCount, { __proto__: null, name, resolve, reject, stack });
     } else {
       reject(callError(0, name, 'DeniedError', name + ': denied: more calls or larger arguments than allowed', stack));
@@ -77,11 +79,12 @@ function queueCall(name, args, caller) {
 
 // callHost calls a host function with one argument, for the function caller.
 function callHost(name, argument, caller) {
-  return queueCall(name, argumentJSON(name, argument), caller);
+  return queueCall(name, beginning(name), argumentJSON(name, argument), caller);
 }
 
 // hostFunction is what a script gets. Arguments that have no JSON reject the promise, as an async function would.
 function hostFunction(name) {
+  const begin = beginning(name);
   const f = (...args) => {
     let text = '';
     try {
@@ -91,7 +94,7 @@ function hostFunction(name) {
     } catch (error) {
       return new NativePromise((resolve, reject) => reject(error));
     }
-    return queueCall(name, text, f);
+    return queueCall(name, begin, text, f);
   };
   return f;
 }
