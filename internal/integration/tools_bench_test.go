@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,44 @@ func BenchmarkSuspendAndResume(b *testing.B) {
 			b.ReportMetric(float64(size), "bytes")
 			report(b, suspending, "ms/eval-and-suspend")
 			report(b, resuming, "ms/resume-and-end")
+		})
+	}
+}
+
+// BenchmarkIdleSessions reports what a thousand sessions hold that nobody uses, and
+// what an eval of one costs.
+func BenchmarkIdleSessions(b *testing.B) {
+	const count = 1000
+	for _, engine := range engines() {
+		b.Run(engine.name, func(b *testing.B) {
+			sb, _ := callingSandbox(b, engine.name, nil)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			sessions := make([]*sandbox.Session, count)
+			for i := range sessions {
+				var err error
+				sessions[i], err = sb.NewSession(b.Context(), sandbox.SessionOptions{})
+				require.NoError(b, err)
+				res, err := sessions[i].Eval(b.Context(), sandbox.Request{Script: fmt.Sprintf("const rows = Array.from({ length: 20 }, (_, n) => ({ n, name: 'row ' + n })); let at = %d; rows.length", i)})
+				require.NoError(b, err)
+				require.Nil(b, res.Error)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			var samples []float64
+			for i := 0; b.Loop(); i++ {
+				started := time.Now()
+				res, err := sessions[i%count].Eval(b.Context(), sandbox.Request{Script: "at += rows.length"})
+				samples = append(samples, float64(time.Since(started).Microseconds())/1000)
+				require.NoError(b, err)
+				require.Nil(b, res.Error)
+			}
+			for _, s := range sessions {
+				require.NoError(b, s.Close())
+			}
+			report(b, samples, "ms/eval")
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/count, "bytes/session")
 		})
 	}
 }
