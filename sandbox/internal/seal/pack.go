@@ -1,5 +1,7 @@
 package seal
 
+import "bytes"
+
 // Pack compresses a state that stays in this process, to at most maxBytes: nobody
 // else may have it, and nothing notices if it is changed. state is only read. The
 // error is [ErrTooLarge].
@@ -11,7 +13,7 @@ func (r *Ring) Pack(state []byte, maxBytes int64) ([]byte, error) {
 	if int64(len(packed)) > maxBytes {
 		return nil, ErrTooLarge
 	}
-	return packed, nil
+	return bytes.Clone(packed), nil // it is kept, and what it was made in is many times as large
 }
 
 // Unpack is the reverse of Pack, for a state of exactly stateBytes. The error
