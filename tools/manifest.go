@@ -25,10 +25,12 @@ type ManifestTool struct {
 	Remote *RemoteTool `json:"remote,omitempty"`
 }
 
-// RemoteTool is what [Remote] was called with, but for the name.
+// RemoteTool is what [Remote] was called with, but for the name, and its output
+// schema.
 type RemoteTool struct {
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"inputSchema,omitempty"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 // MismatchError says which tool of a manifest a set has not, or has otherwise.
@@ -48,7 +50,7 @@ func (s *Set) Manifest() Manifest {
 		g := s.tools[name]
 		entry := ManifestTool{Name: name}
 		if g.Remote {
-			entry.Remote = &RemoteTool{Description: g.Description, Input: bytes.Clone(g.Input)}
+			entry.Remote = &RemoteTool{Description: g.Description, Input: bytes.Clone(g.Input), Output: bytes.Clone(g.Output)}
 		} else {
 			entry.InputSHA256, entry.OutputSHA256 = hashOf(g.Input), hashOf(g.Output)
 		}
@@ -64,9 +66,9 @@ func (s *Set) Matches(m Manifest) error {
 	for _, want := range m {
 		g := s.find(want.Name)
 		problem := ""
-		input := want.InputSHA256
+		input, output := want.InputSHA256, want.OutputSHA256
 		if want.Remote != nil {
-			input = hashOf(want.Remote.Input)
+			input, output = hashOf(want.Remote.Input), hashOf(want.Remote.Output)
 		}
 		switch {
 		case g == nil:
@@ -77,7 +79,7 @@ func (s *Set) Matches(m Manifest) error {
 			problem = "is not remote, and was"
 		case hashOf(g.Input) != input:
 			problem = "has another input schema"
-		case hashOf(g.Output) != want.OutputSHA256:
+		case hashOf(g.Output) != output:
 			problem = "has another output schema"
 		default:
 			continue
@@ -93,7 +95,9 @@ func FromManifest(m Manifest) (*Set, error) {
 	var remote []Tool
 	for _, entry := range m {
 		if entry.Remote != nil {
-			remote = append(remote, Remote(entry.Name, entry.Remote.Description, entry.Remote.Input))
+			t := Remote(entry.Name, entry.Remote.Description, entry.Remote.Input)
+			t.Output = entry.Remote.Output
+			remote = append(remote, t)
 		}
 	}
 	return NewSet(remote...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -35,9 +36,12 @@ func TestMain(m *testing.M) {
 //	status N program [args...]     like exec, with this exit status
 //	http METHOD PATH STATUS [file] asks the server at $ADDR; the body is stdout
 //	                               and the headers are in the file http.headers
+//	fill ANSWER FILE OUT           writes FILE to OUT with the continuation of ANSWER
+//	                               in the place of @continuation@
 //	sigterm                        sends SIGTERM to what runs in the background
 //
 // and the condition [backend:NAME], which holds where that backend is available.
+// $ADDR and $OTHER_ADDR are free addresses.
 //
 // A request is sent again while the server does not answer, or not with STATUS
 // but with 503.
@@ -51,13 +55,18 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
-			addr, err := freeAddress()
-			env.Setenv("ADDR", addr)
 			env.Setenv("SANDBOXD_CACHE_DIR", cache)
-			return err
+			for _, name := range []string{"ADDR", "OTHER_ADDR"} {
+				addr, err := freeAddress()
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, addr)
+			}
+			return nil
 		},
 		Condition: condition,
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"status": status, "http": request, "sigterm": sigterm},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"status": status, "http": request, "fill": fill, "sigterm": sigterm},
 	})
 }
 
@@ -135,6 +144,19 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	if got.StatusCode != want {
 		ts.Fatalf("status %d, want %d", got.StatusCode, want)
 	}
+}
+
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: fill ANSWER FILE OUT")
+	}
+	var answer struct{ Continuation string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &answer))
+	if answer.Continuation == "" {
+		ts.Fatalf("%s has no continuation", args[0])
+	}
+	filled := strings.ReplaceAll(ts.ReadFile(args[1]), "@continuation@", answer.Continuation)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(filled), 0o600))
 }
 
 // send reads the whole answer, so that no connection is left.

@@ -117,7 +117,7 @@ func rows() []Row {
 		},
 		{Package: "cmd/sandboxd/internal/config", Own: []string{"sandbox", "spi"}, Modules: []string{yaml}},
 		{
-			Package: "cmd/sandboxd/internal/httpapi", Own: []string{"sandbox", "spi", "taint"}, Modules: []string{huma, xsync},
+			Package: "cmd/sandboxd/internal/httpapi", Own: []string{"sandbox", "spi", "taint", "tools"}, Modules: []string{huma, xsync},
 			TestOwn: []string{"cmd/sandboxd/internal/stub"},
 		},
 		{

@@ -17,10 +17,11 @@ type cli struct {
 	Config word `placeholder:"FILE" local:"" help:"YAML file with a section per command, such as 'serve: {max-timeout: 10s}'. Flags and environment variables (SANDBOXD_MAX_TIMEOUT) come first. Its own variable is SANDBOXD_CONFIG."`
 
 	Eval        evalCmd        `cmd:"" help:"Run one script and print its value."`
-	Serve       serveCmd       `cmd:"" help:"Answer POST /v1/eval over HTTP."`
+	Serve       serveCmd       `cmd:"" help:"Answer POST /v1/eval and /v1/resume over HTTP."`
 	Backends    backendsCmd    `cmd:"" help:"List the compiled-in backends, what each promises, and why one is unavailable here."`
 	Conformance conformanceCmd `cmd:"" help:"Check that a backend keeps its promises."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Key         keyCmd         `cmd:"" help:"Print a new key for 'serve --continuation-key-file'."`
 
 	settings *settings
 }

@@ -15,13 +15,24 @@ import (
 // A pipe or a terminal may never end, so the end of ctx ends the wait with a
 // [*cancelError]; what reads is then left behind, as nothing can interrupt it.
 func readAtMost(ctx context.Context, stdin io.Reader, path string, most int64) ([]byte, error) {
+	return waitFor(ctx, func() ([]byte, error) {
+		return readFile(stdin, path, most, func(fs.FileInfo) error { return nil })
+	})
+}
+
+// readSecret is readAtMost for a file that nobody else may read.
+func readSecret(ctx context.Context, path string, most int64) ([]byte, error) {
+	return waitFor(ctx, func() ([]byte, error) { return readFile(nil, path, most, checkPrivate) })
+}
+
+func waitFor(ctx context.Context, reading func() ([]byte, error)) ([]byte, error) {
 	type read struct {
 		data []byte
 		err  error
 	}
 	done := make(chan read, 1)
 	go func() {
-		data, err := readFile(stdin, path, most)
+		data, err := reading()
 		done <- read{data, err}
 	}()
 	select {
@@ -32,7 +43,7 @@ func readAtMost(ctx context.Context, stdin io.Reader, path string, most int64) (
 	}
 }
 
-func readFile(stdin io.Reader, path string, most int64) ([]byte, error) {
+func readFile(stdin io.Reader, path string, most int64, check func(fs.FileInfo) error) ([]byte, error) {
 	r := stdin
 	if path != "-" || stdin == nil {
 		f, err := os.Open(path)
@@ -46,6 +57,9 @@ func readFile(stdin io.Reader, path string, most int64) ([]byte, error) {
 		}
 		if info.IsDir() {
 			return nil, errors.New("is a directory; allowed is a file")
+		}
+		if err := check(info); err != nil {
+			return nil, err
 		}
 		r = f
 	}

@@ -38,14 +38,16 @@ type serveCmd struct {
 	DefaultOutput  *size  `group:"Limits of a request that names none:" placeholder:"SIZE" help:"Result as JSON. Default: 1MiB."`
 	DefaultLogs    *size  `group:"Limits of a request that names none:" placeholder:"SIZE" help:"Log lines kept. Default: 64KiB."`
 
-	MaxTimeout span   `group:"Ceilings, whatever a request asks for:" default:"30s" placeholder:"DURATION" help:"Wall time of a script, at most 1h. Default: 30s."`
-	MaxMemory  *size  `group:"Ceilings, whatever a request asks for:" placeholder:"SIZE" help:"Memory of a script. Default: 256MiB."`
-	MaxFuel    *count `group:"Ceilings, whatever a request asks for:" placeholder:"N" help:"Units of work; 0 is no limit. Default: 0."`
-	MaxOutput  size   `group:"Ceilings, whatever a request asks for:" default:"16MiB" placeholder:"SIZE" help:"Result as JSON, at most 256MiB. Default: 16MiB."`
-	MaxLogs    size   `group:"Ceilings, whatever a request asks for:" default:"1MiB" placeholder:"SIZE" help:"Log lines kept, at most 64MiB. Default: 1MiB."`
-	MaxInput   size   `group:"Ceilings, whatever a request asks for:" default:"16MiB" placeholder:"SIZE" help:"Input as JSON, at most 256MiB. Default: 16MiB."`
-	MaxSource  size   `group:"Ceilings, whatever a request asks for:" default:"1MiB" placeholder:"SIZE" help:"Script, at most 16MiB. Default: 1MiB."`
+	MaxTimeout   span   `group:"Ceilings, whatever a request asks for:" default:"30s" placeholder:"DURATION" help:"Wall time of a script, at most 1h. Default: 30s."`
+	MaxMemory    *size  `group:"Ceilings, whatever a request asks for:" placeholder:"SIZE" help:"Memory of a script. Default: 256MiB."`
+	MaxFuel      *count `group:"Ceilings, whatever a request asks for:" placeholder:"N" help:"Units of work; 0 is no limit. Default: 0."`
+	MaxOutput    size   `group:"Ceilings, whatever a request asks for:" default:"16MiB" placeholder:"SIZE" help:"Result as JSON, and arguments of all calls of tools together, at most 256MiB. Default: 16MiB."`
+	MaxLogs      size   `group:"Ceilings, whatever a request asks for:" default:"1MiB" placeholder:"SIZE" help:"Log lines kept, at most 64MiB. Default: 1MiB."`
+	MaxInput     size   `group:"Ceilings, whatever a request asks for:" default:"16MiB" placeholder:"SIZE" help:"Input as JSON, and results of all calls of tools together, at most 256MiB. Default: 16MiB."`
+	MaxSource    size   `group:"Ceilings, whatever a request asks for:" default:"1MiB" placeholder:"SIZE" help:"Script, at most 16MiB. Default: 1MiB."`
+	MaxHostCalls count  `group:"Ceilings, whatever a request asks for:" default:"1000" placeholder:"N" help:"Calls of tools, 1 to 100000. Default: 1000."`
 
+	continuationFlags
 	engineFlags
 }
 
@@ -56,17 +58,25 @@ const (
 	mostPreparedBytes = int64(1 << 40)
 )
 
+// maxToolBytes is what the tools that a request declares may have together.
+const maxToolBytes = int64(1 << 20)
+
 // defaultMaxMemory is the ceiling on memory, or the backend's own if lower.
 const defaultMaxMemory = int64(256 << 20)
 
 // Help is shown below the flags' summary.
 func (*serveCmd) Help() string {
-	return `POST /v1/eval runs a script; GET /openapi.json describes it; /healthz and /readyz are probes. There is no authentication: listen on a loopback address, or put something in front that has it.
+	return `POST /v1/eval runs a script, and POST /v1/resume goes on with one that waits for tools of the client's; GET /openapi.json describes them; /healthz and /readyz are probes. There is no authentication: listen on a loopback address, or put something in front that has it.
 
 Examples:
   sandboxd serve
   sandboxd serve --listen 127.0.0.1:0 --max-timeout 5s --log-format json
   curl -s localhost:8080/v1/eval -H 'Content-Type: application/json' -d '{"script": "1 + 1"}'
+  curl -s localhost:8080/v1/eval -H 'Content-Type: application/json' -d '{"script": "await tools.crm.lookup({id: 7})", "tools": [{"name": "crm.lookup", "inputSchema": {}}]}'
+
+Nothing of a script that waits is kept: the answer holds all of it, sealed, as "continuation". Any server with the same keys, audience and guest image goes on with it:
+  (umask 077 && sandboxd key > continuation.keys)
+  sandboxd serve --continuation-key-file continuation.keys
 
 SIGTERM or SIGINT stops the server gracefully, a second one at once. Exit status: 0 stopped as asked; 2 usage; 4 a backend is at fault or missing.`
 }
@@ -86,14 +96,19 @@ func (c *serveCmd) Run(ctx context.Context, app *App, from *settings) error {
 		}
 	}
 	logger := c.logger(app)
-	settings, err := c.resolve(ctx, from, logger)
+	settings, err := c.engineFlags.resolve(ctx, from, logger)
 	if err != nil {
 		return err
 	}
 	settings.Isolates = c.concurrent()
+	sealing, err := c.continuationFlags.resolve(ctx)
+	if err != nil {
+		return err
+	}
 	opts := httpapi.Options{
 		Version: app.version(), Backends: descriptors,
 		MaxTimeout: time.Duration(c.MaxTimeout), MaxSourceBytes: int64(c.MaxSource), MaxInputBytes: int64(c.MaxInput),
+		MaxToolBytes: maxToolBytes, MaxContinuationBytes: int64(c.MaxContinuation), MaxReplyBytes: int64(c.MaxInput),
 		MaxConcurrent: c.concurrent(), MaxQueue: int(c.MaxQueue), QueueTimeout: time.Duration(c.QueueTimeout),
 		Logger: logger,
 	}
@@ -117,7 +132,10 @@ func (c *serveCmd) Run(ctx context.Context, app *App, from *settings) error {
 		return err
 	}
 	logger.Info("listening", "address", ln.Addr().String(), "version", app.version())
-	return c.serve(ctx, api, ln, backends, settings)
+	if c.ContinuationKeyFile == "" {
+		logger.Info("suspended scripts can be resumed by this process alone: there is no --continuation-key-file")
+	}
+	return c.serve(ctx, api, ln, backends, settings, sealing)
 }
 
 // ignoreBrokenPipes keeps a server alive whose log nobody reads any more.
@@ -130,7 +148,7 @@ func (c *serveCmd) ignoreBrokenPipes(app *App) {
 
 // serve listens at once and starts the backends meanwhile: probes get an answer
 // from the first moment.
-func (c *serveCmd) serve(ctx context.Context, api *httpapi.API, ln net.Listener, backends []*Backend, settings Settings) error {
+func (c *serveCmd) serve(ctx context.Context, api *httpapi.API, ln net.Listener, backends []*Backend, settings Settings, sealing *sandbox.Continuations) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type startUp struct {
@@ -139,7 +157,7 @@ func (c *serveCmd) serve(ctx context.Context, api *httpapi.API, ln net.Listener,
 	}
 	started := make(chan startUp, 1)
 	go func() {
-		es, err := c.startAll(ctx, backends, settings)
+		es, err := c.startAll(ctx, backends, settings, sealing)
 		if err != nil {
 			if ctx.Err() == nil { // not asked to stop
 				settings.Logger.Error("no backend, stopping", "error", err)
@@ -187,7 +205,7 @@ func (es engines) close(logger *slog.Logger) {
 	}
 }
 
-func (c *serveCmd) startAll(ctx context.Context, backends []*Backend, settings Settings) (engines, error) {
+func (c *serveCmd) startAll(ctx context.Context, backends []*Backend, settings Settings, sealing *sandbox.Continuations) (engines, error) {
 	var es engines
 	for _, b := range backends {
 		backend, err := start(ctx, b, settings)
@@ -195,7 +213,7 @@ func (c *serveCmd) startAll(ctx context.Context, backends []*Backend, settings S
 			return es, err
 		}
 		d := b.Describe()
-		sb, err := sandbox.New(backend, c.options(&d))
+		sb, err := sandbox.New(backend, c.options(&d, sealing))
 		if err != nil {
 			return es, errors.Join(fmt.Errorf("backend %s cannot be used: %w", b.Name, err), backend.Close())
 		}
@@ -251,7 +269,11 @@ func (c *serveCmd) check(d *spi.Descriptor) error {
 		timeBound("max-timeout", &c.MaxTimeout), memoryBound("max-memory", c.MaxMemory, d), fuelBound("max-fuel", c.MaxFuel),
 		sizeBound("max-output", &c.MaxOutput, sandbox.MaxOutputBytes), sizeBound("max-logs", &c.MaxLogs, sandbox.MaxLogBytes),
 		sizeBound("max-input", &c.MaxInput, sandbox.MaxInputBytes), sizeBound("max-source", &c.MaxSource, sandbox.MaxSourceBytes),
+		bound{"max-host-calls", (*int64)(&c.MaxHostCalls), 1, sandbox.MaxHostCalls, showCount},
 	); err != nil {
+		return err
+	}
+	if err := c.continuationFlags.check(); err != nil {
 		return err
 	}
 	for _, h := range c.AllowHost {
@@ -277,8 +299,8 @@ func (c *serveCmd) maxMemory(d *spi.Descriptor) int64 {
 
 // options are the sandbox's. Requests do not name limits of script and input:
 // there the ceiling is the limit.
-func (c *serveCmd) options(d *spi.Descriptor) *sandbox.Options {
-	return &sandbox.Options{
+func (c *serveCmd) options(d *spi.Descriptor, sealing *sandbox.Continuations) *sandbox.Options {
+	o := &sandbox.Options{
 		Defaults: sandbox.Limits{
 			Timeout: time.Duration(given(c.DefaultTimeout, 0)), MemoryBytes: given(c.DefaultMemory, 0), Fuel: given(c.DefaultFuel, 0),
 			OutputBytes: given(c.DefaultOutput, 0), LogBytes: given(c.DefaultLogs, 0),
@@ -291,7 +313,13 @@ func (c *serveCmd) options(d *spi.Descriptor) *sandbox.Options {
 		},
 		MaxConcurrent: c.concurrent(),
 		PreparedBytes: int64(c.MaxPrepared), PrepareRepeated: c.MaxPrepared > 0,
+		Continuations: sealing,
 	}
+	if d.HostCalls { // elsewhere they are refused, as nobody would enforce them
+		l := &o.Ceilings
+		l.HostCalls, l.ArgumentBytes, l.ReplyBytes = int64(c.MaxHostCalls), int64(c.MaxOutput), int64(c.MaxInput)
+	}
+	return o
 }
 
 func (c *serveCmd) concurrent() int {

@@ -140,11 +140,11 @@ func (faulty) Open(context.Context, *spi.Config) (spi.Isolate, error) {
 func TestServeCapsWhatRequestsAskForAndFillsWhatTheyLeaveOpen(t *testing.T) {
 	t.Parallel()
 	url, _, stop := serving(t, only(&stub.Backend{}), "--default-timeout", "1s", "--default-memory", "2MiB", "--default-fuel", "5", "--default-output", "2kB", "--default-logs", "1kB",
-		"--max-timeout", "3s", "--max-memory", "3MiB", "--max-fuel", "9", "--max-output", "4kB", "--max-logs", "2kB")
+		"--max-timeout", "3s", "--max-memory", "3MiB", "--max-fuel", "9", "--max-output", "4kB", "--max-logs", "2kB", "--max-host-calls", "2")
 	_, body := fetch(t, "POST", url+"/v1/eval", `{"script":"limits"}`)
-	assert.Contains(t, body, `"value":{"Timeout":1000000000,"MemoryBytes":2097152,"Fuel":5,"OutputBytes":2000,"LogBytes":1000}`)
-	_, body = fetch(t, "POST", url+"/v1/eval", `{"script":"limits","limits":{"timeoutMs":60000,"memoryBytes":9000000,"fuel":99,"outputBytes":9000,"logBytes":9000}}`)
-	assert.Contains(t, body, `"value":{"Timeout":3000000000,"MemoryBytes":3145728,"Fuel":9,"OutputBytes":4000,"LogBytes":2000}`)
+	assert.Contains(t, body, `"value":{"Timeout":1000000000,"MemoryBytes":2097152,"Fuel":5,"OutputBytes":2000,"LogBytes":1000,"HostCalls":2,"CallBytes":4000}`)
+	_, body = fetch(t, "POST", url+"/v1/eval", `{"script":"limits","limits":{"timeoutMs":60000,"memoryBytes":9000000,"fuel":99,"outputBytes":9000,"logBytes":9000,"hostCalls":9,"callBytes":9000}}`)
+	assert.Contains(t, body, `"value":{"Timeout":3000000000,"MemoryBytes":3145728,"Fuel":9,"OutputBytes":4000,"LogBytes":2000,"HostCalls":2,"CallBytes":4000}`)
 	assert.Equal(t, 0, stop())
 }
 
@@ -181,8 +181,8 @@ func TestAListIsAFlagGivenAgainOrWithCommas(t *testing.T) {
 func TestServeBoundsTheBytesThatWait(t *testing.T) {
 	t.Parallel()
 	b := &stub.Backend{Started: make(chan struct{}), Release: make(chan struct{})}
-	url, _, stop := serving(t, only(b), "--max-source", "1KiB", "--max-input", "1MiB", "--max-concurrent", "1", "--max-queue-bytes", "2300000B")
-	large := `","input":"` + strings.Repeat("x", 900<<10) + `"}`
+	url, _, stop := serving(t, only(b), "--max-source", "1KiB", "--max-input", "8MiB", "--max-concurrent", "1", "--max-continuation", "1KiB", "--max-queue-bytes", "19030000B")
+	large := `","input":"` + strings.Repeat("x", 7900<<10) + `"}`
 	running := make(chan int, 1)
 	go func() {
 		status, _ := fetch(t, "POST", url+"/v1/eval", `{"script":"wait`+large)
@@ -190,7 +190,7 @@ func TestServeBoundsTheBytesThatWait(t *testing.T) {
 	}()
 	<-b.Started
 	status, body := fetch(t, "POST", url+"/v1/eval", `{"script":"input`+large)
-	assert.Equal(t, 503, status)
+	require.Equal(t, 503, status)
 	assert.Contains(t, body, "too many bytes are waiting")
 	close(b.Release)
 	assert.Equal(t, 200, <-running)

@@ -22,11 +22,11 @@ func TestSettingsComeFromFlagsThenEnvironmentThenFile(t *testing.T) {
 	inEnv := args("SANDBOXD_CONFIG="+config, "SANDBOXD_TIMEOUT=2s", "SANDBOXD_MEMORY=2MiB", "SANDBOXD_PORT=tcp://10.0.0.1:80", "HOME=/x")
 	got := call{args: args("eval", "-e", "limits", "--timeout", "1s"), env: inEnv}.run(t)
 	require.Equal(t, 0, got.status, got.stderr)
-	assert.JSONEq(t, `{"Timeout":1000000000,"MemoryBytes":2097152,"Fuel":3,"OutputBytes":1048576,"LogBytes":65536}`, got.stdout)
+	assert.JSONEq(t, `{"Timeout":1000000000,"MemoryBytes":2097152,"Fuel":3,"OutputBytes":1048576,"LogBytes":65536,"HostCalls":256,"CallBytes":4194304}`, got.stdout)
 
 	got = call{args: args("--config", config, "eval", "-e", "limits")}.run(t)
 	require.Equal(t, 0, got.status, got.stderr)
-	assert.JSONEq(t, `{"Timeout":3000000000,"MemoryBytes":3145728,"Fuel":3,"OutputBytes":1048576,"LogBytes":65536}`, got.stdout)
+	assert.JSONEq(t, `{"Timeout":3000000000,"MemoryBytes":3145728,"Fuel":3,"OutputBytes":1048576,"LogBytes":65536,"HostCalls":256,"CallBytes":4194304}`, got.stdout)
 }
 
 func TestWhatBelongsToOneCallIsNotTakenFromTheEnvironment(t *testing.T) {

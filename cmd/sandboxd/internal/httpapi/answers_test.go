@@ -86,6 +86,10 @@ type panics struct{}
 
 func (panics) Eval(context.Context, sandbox.Request) (*sandbox.Result, error) { panic("at fault") }
 
+func (panics) Resume(context.Context, sandbox.ResumeRequest) (*sandbox.Result, error) {
+	panic("at fault")
+}
+
 func TestAPanicGivesPlaceAndTurnBack(t *testing.T) {
 	t.Parallel()
 	opts := options(io.Discard)

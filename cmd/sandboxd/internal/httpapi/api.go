@@ -15,9 +15,11 @@ import (
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
-// Evaluator runs a script; a *sandbox.Sandbox is one.
+// Evaluator runs scripts and goes on with those that were suspended; a
+// *sandbox.Sandbox is one.
 type Evaluator interface {
 	Eval(ctx context.Context, req sandbox.Request) (*sandbox.Result, error)
+	Resume(ctx context.Context, req sandbox.ResumeRequest) (*sandbox.Result, error)
 }
 
 // Options of an API. There are no defaults here: the command has them.
@@ -30,10 +32,15 @@ type Options struct {
 	MaxTimeout time.Duration
 	// MaxSourceBytes and MaxInputBytes are the ceilings of script and input.
 	MaxSourceBytes, MaxInputBytes int64
+	// MaxToolBytes is the ceiling of the tools of a request, as they are written.
+	MaxToolBytes int64
+	// MaxContinuationBytes is the ceiling of a continuation, and MaxReplyBytes that
+	// of all results that a script gets of its tools.
+	MaxContinuationBytes, MaxReplyBytes int64
 	// MaxConcurrent evals run at once, MaxQueue more may wait.
 	MaxConcurrent, MaxQueue int
 	// MaxQueueBytes is what requests and results may hold together. At least
-	// twice MaxBodyBytes: a buffer that grows is there twice for a moment.
+	// MinQueueBytes: a buffer that grows is there twice for a moment.
 	MaxQueueBytes int64
 	// QueueTimeout is how long an eval may wait for its turn.
 	QueueTimeout time.Duration
@@ -43,14 +50,28 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// bodySlack is room for the members of a request other than script and input.
-const bodySlack = 64 << 10
+const (
+	// bodySlack is room for the members of an eval that have no bound of their own.
+	bodySlack = 64 << 10
+	// replySlack is room for the IDs of replies, and for what failed.
+	replySlack = 256 << 10
+)
 
-// MaxBodyBytes is the largest body that POST /v1/eval reads.
-func (o *Options) MaxBodyBytes() int64 { return 6*o.MaxSourceBytes + o.MaxInputBytes + bodySlack }
+// MaxEvalBytes is the largest body that POST /v1/eval reads.
+func (o *Options) MaxEvalBytes() int64 {
+	return 6*o.MaxSourceBytes + o.MaxInputBytes + o.MaxToolBytes + bodySlack
+}
+
+// MaxResumeBytes is the largest body that POST /v1/resume reads.
+func (o *Options) MaxResumeBytes() int64 {
+	encoded := (o.MaxContinuationBytes + 2) / 3 * 4
+	return encoded + o.MaxReplyBytes + replySlack
+}
+
+func (o *Options) largestBody() int64 { return max(o.MaxEvalBytes(), o.MaxResumeBytes()) }
 
 // MinQueueBytes is the smallest MaxQueueBytes: the largest body needs it.
-func (o *Options) MinQueueBytes() int64 { return 2 * (o.MaxBodyBytes() + 1) }
+func (o *Options) MinQueueBytes() int64 { return 2 * (o.largestBody() + 1) }
 
 // Bodies are read by many at once: who is slow keeps nobody from a place.
 const (

@@ -45,7 +45,8 @@ func (l *logBuffer) String() string {
 func options(log io.Writer) httpapi.Options {
 	return httpapi.Options{
 		Version: "1.2.3", Backends: []spi.Descriptor{stub.Describe()},
-		MaxTimeout: 30 * time.Second, MaxSourceBytes: 1 << 10, MaxInputBytes: 4 << 10,
+		MaxTimeout: 30 * time.Second, MaxSourceBytes: 1 << 10, MaxInputBytes: 4 << 10, MaxToolBytes: 8 << 10,
+		MaxContinuationBytes: 16 << 10, MaxReplyBytes: 4 << 10,
 		MaxConcurrent: 2, MaxQueue: 128, MaxQueueBytes: 64 << 20, QueueTimeout: 30 * time.Second,
 		Hosts: httpapi.NewHosts("box.example"), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}
@@ -84,6 +85,7 @@ type problem struct {
 	Title  string
 	Status int
 	Detail string
+	Code   string
 	Errors []struct{ Field, Problem string }
 }
 
@@ -120,14 +122,15 @@ func TestEveryMemberOfARequestArrives(t *testing.T) {
 	t.Parallel()
 	api, _ := ready(t, &stub.Backend{}, nil)
 	w := do(api, post(`{"script":"limits","input":[1],"language":"js","backend":"stub","now":"2026-01-02T03:04:05.678+02:00","seed":"s",
-		"limits":{"timeoutMs":1500,"memoryBytes":2097152,"fuel":7,"outputBytes":1000,"logBytes":10}}`))
+		"tools":[{"name":"crm.lookup","description":"d","inputSchema":{}}],
+		"limits":{"timeoutMs":1500,"memoryBytes":2097152,"fuel":7,"outputBytes":1000,"logBytes":10,"hostCalls":3,"callBytes":30,"replyBytes":40,"totalMs":1600}}`))
 	require.Equal(t, 200, w.Code, w.Body.String())
 	var r struct {
 		Value struct{ Value json.RawMessage }
 		Run   map[string]string
 	}
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &r))
-	assert.JSONEq(t, `{"Timeout":1500000000,"MemoryBytes":2097152,"Fuel":7,"OutputBytes":1000,"LogBytes":10}`, string(r.Value.Value))
+	assert.JSONEq(t, `{"Timeout":1500000000,"MemoryBytes":2097152,"Fuel":7,"OutputBytes":1000,"LogBytes":10,"HostCalls":3,"CallBytes":30}`, string(r.Value.Value))
 	assert.Equal(t, "2026-01-02T01:04:05.678Z", r.Run["now"])
 	assert.Equal(t, "s", r.Run["seed"])
 
@@ -229,13 +232,13 @@ func TestAScriptAtItsCeilingFitsHoweverItIsEscapedAndABiggerBodyIs413(t *testing
 	assert.Equal(t, 200, do(api, post(`{"script":"`+escaped+`","input":`+big+`}`)).Code)
 
 	opts := options(io.Discard)
-	most := int(opts.MaxBodyBytes())
-	assert.Equal(t, 6<<10+4<<10+64<<10, most)
+	most := int(opts.MaxEvalBytes())
+	assert.Equal(t, 6<<10+4<<10+8<<10+64<<10, most)
 	exact := `{"script":"input"}`
 	assert.Equal(t, 200, do(api, post(exact+strings.Repeat(" ", most-len(exact)))).Code)
 	w := do(api, post(exact+strings.Repeat(" ", most-len(exact)+1)))
 	assert.Equal(t, 413, w.Code)
-	assert.Contains(t, problemOf(t, w).Detail, "75776 bytes")
+	assert.Contains(t, problemOf(t, w).Detail, "83968 bytes")
 }
 
 func TestOnlyJSONIsRead(t *testing.T) {

@@ -57,10 +57,9 @@ func unreadable(err error) *problem {
 	}
 }
 
-// read reads a body into one buffer, whose capacity h holds. The buffer grows
+// read reads a body of at most so many bytes into one buffer, whose capacity h holds. The buffer grows
 // with what has come, so that a promise of bytes costs nothing.
-func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *problem) {
-	most := a.opts.MaxBodyBytes()
+func (a *API) read(w http.ResponseWriter, r *http.Request, most int64, h *hold) ([]byte, *problem) {
 	if r.ContentLength > most {
 		return nil, tooLarge(most)
 	}
@@ -76,7 +75,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 	var buf []byte
 	for {
 		if len(buf) == cap(buf) {
-			bigger := a.grown(buf, r.ContentLength)
+			bigger := grown(buf, r.ContentLength, most)
 			if !h.add(bigger) {
 				// Many clients read no answer before they have sent everything.
 				h.settle(0)
@@ -110,9 +109,9 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, h *hold) ([]byte, *pr
 
 // grown is the next capacity of a full buffer: there is always room for one byte
 // more than is announced or allowed, so that the last read can find the end.
-func (a *API) grown(buf []byte, announced int64) int64 {
+func grown(buf []byte, announced, most int64) int64 {
 	have := int64(cap(buf))
-	next := min(max(2*have, firstRead), a.opts.MaxBodyBytes()+1)
+	next := min(max(2*have, firstRead), most+1)
 	if announced >= have {
 		next = min(next, announced+1)
 	}

@@ -31,6 +31,26 @@ func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	return members, true
 }
 
+// elements splits a JSON array of at most so many elements. The text must be valid
+// JSON. The values are parts of it.
+func elements(raw json.RawMessage, most int) ([]json.RawMessage, bool) {
+	raw = skipSpace(raw)
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, false
+	}
+	var all []json.RawMessage
+	for rest := skipSpace(raw[1:]); len(rest) > 0 && rest[0] != ']'; {
+		if len(all) == most {
+			return nil, false
+		}
+		n := valueLen(rest)
+		all = append(all, rest[:n:n])
+		rest = skipSpace(rest[n:])
+		rest = skipSpace(bytes.TrimPrefix(rest, []byte(",")))
+	}
+	return all, true
+}
+
 func skipSpace(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
 
 // valueLen is the length of the JSON value at the start of b.

@@ -31,6 +31,29 @@ func FuzzAnObjectIsSplitAsADecoderWould(f *testing.F) {
 	})
 }
 
+func FuzzAnArrayIsSplitAsADecoderWouldUpToItsBound(f *testing.F) {
+	for _, s := range []string{`[]`, `[1,"]",{"a":[2]} , [ ] ]`, " [\n-1e3\t,null]\r", `{}`, `null`, `"[]"`, `[[1,2],[3]]`, `[1,2,3,4,5]`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		const most = 4
+		if taint.Valid([]byte(s)) != nil {
+			return
+		}
+		var want []json.RawMessage
+		ok := json.Unmarshal([]byte(s), &want) == nil && want != nil && len(want) <= most
+		got, is := elements(json.RawMessage(s), most)
+		require.Equal(t, ok, is, s)
+		if !ok {
+			return
+		}
+		require.Len(t, got, len(want), s)
+		for i := range want {
+			require.Equal(t, string(want[i]), string(got[i]), s)
+		}
+	})
+}
+
 func TestWholeNumbersAreReadHoweverTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{

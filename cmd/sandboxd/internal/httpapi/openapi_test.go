@@ -37,10 +37,12 @@ type openAPI struct {
 		RequestBody struct {
 			Content map[string]struct{ Schema schema }
 		}
-		Responses map[string]struct {
-			Content map[string]struct{ Schema schema }
-		}
+		Responses map[string]response
 	}
+}
+
+type response struct {
+	Content map[string]struct{ Schema schema }
 }
 
 func (d *openAPI) resolve(s *schema) *schema {
@@ -93,19 +95,35 @@ func TestTheDescriptionIsOpenAPI31AndCoversWhatIsReallyAnswered(t *testing.T) {
 	assert.Equal(t, "1.2.3", doc.Info.Version)
 
 	eval := doc.Paths["/v1/eval"]["post"]
-	for _, body := range []string{
-		`{"script":"value {\"x\":1}"}`, `{"script":"log warn hi"}`, `{"script":"throw E m"}`, `{"script":"end timeout"}`,
-		`{"script":"end killed"}`, `{"script":5}`, `{`,
-	} {
-		w := do(api, post(body))
+	resumed := doc.Paths["/v1/resume"]["post"]
+	pending := `{"script":"call crm.lookup {\"id\":1}","tools":[` + lookup + `]}`
+	answers := func(path string, responses map[string]response, body string) {
+		w := do(api, postTo(path, body))
 		var v any
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &v))
-		response, ok := eval.Responses[strconv.Itoa(w.Code)]
+		response, ok := responses[strconv.Itoa(w.Code)]
 		require.True(t, ok, w.Code)
 		content, ok := response.Content[w.Header().Get("Content-Type")]
 		require.True(t, ok, body)
 		doc.covers(t, "answer to "+body, &content.Schema, v)
 	}
+	for _, body := range []string{
+		pending, `{"script":"call crm.drop {}","tools":[` + lookup + `]}`, `{"script":"value {\"x\":1}"}`, `{"script":"log warn hi"}`, `{"script":"throw E m"}`, `{"script":"end timeout"}`,
+		`{"script":"end killed"}`, `{"script":5}`, `{`,
+	} {
+		answers("/v1/eval", eval.Responses, body)
+	}
+	continuation := resultOf(t, do(api, post(pending))).Continuation
+	for _, rest := range []string{
+		`"replies":[]`, `"replies":[{"id":1,"value":1}]`, `"replies":[{"id":1,"error":{"name":"DeniedError","message":"no"}}]`, `"replies":[{"id":2,"value":1}]`, `"replies":5`,
+	} {
+		answers("/v1/resume", resumed.Responses, `{"continuation":"`+continuation+`",`+rest+`}`)
+	}
+	answers("/v1/resume", resumed.Responses, `{"continuation":"AAAA","replies":[]}`)
+	for _, status := range []string{"409", "410", "413", "422"} {
+		assert.Contains(t, resumed.Responses, status)
+	}
+	assert.Len(t, doc.Components.Schemas["Problem"].Properties["code"].Enum, 4)
 
 	// The request's schema names what the decoder knows, and nothing else.
 	content := eval.RequestBody.Content["application/json"]
@@ -118,9 +136,29 @@ func TestTheDescriptionIsOpenAPI31AndCoversWhatIsReallyAnswered(t *testing.T) {
 	for name := range request.Properties {
 		assert.Contains(t, names, name)
 	}
+	content = resumed.RequestBody.Content["application/json"]
+	again := doc.resolve(&content.Schema)
+	assert.Equal(t, []string{"continuation", "replies"}, again.Required)
+	assert.Equal(t, false, again.AdditionalProperties)
+	names = problemOf(t, resume(api, continuation, `"replies":[],"?":1`)).Errors[0].Problem
+	for name := range again.Properties {
+		assert.Contains(t, names, name)
+	}
+	reply := doc.resolve(again.Properties["replies"].Items)
+	names = problemOf(t, resume(api, continuation, `"replies":[{"id":1,"value":1,"?":1}]`)).Errors[0].Problem
+	for name := range reply.Properties {
+		assert.Contains(t, names, name)
+	}
+	tool := doc.resolve(request.Properties["tools"].Items)
+	assert.ElementsMatch(t, []string{"name", "inputSchema"}, tool.Required)
+	names = problemOf(t, do(api, post(`{"script":"input","tools":[{"name":"a","inputSchema":{},"?":1}]}`))).Errors[0].Problem
+	for name := range tool.Properties {
+		assert.Contains(t, names, name)
+	}
+
 	limits := doc.resolve(request.Properties["limits"])
 	names = problemOf(t, do(api, post(`{"script":"input","limits":{"?":1}}`))).Errors[0].Problem
-	assert.Len(t, limits.Properties, 5)
+	assert.Len(t, limits.Properties, 9)
 	for name := range limits.Properties {
 		assert.Contains(t, names, name)
 	}

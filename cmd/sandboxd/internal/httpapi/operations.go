@@ -4,12 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Paths of the operations that read a body.
+const (
+	pathEval   = "/v1/eval"
+	pathResume = "/v1/resume"
 )
 
 // answer is what every operation answers with 200: bytes as they are.
@@ -44,29 +51,36 @@ func (a *API) register(mux humago.Mux) error {
 		},
 		Formats: map[string]huma.Format{"json": {Marshal: writeJSON}}, // of problem+json; huma marshals nothing else
 	})}
-	request, result, status := ref[evalRequest](reg), ref[evalResult](reg), ref[probe](reg)
-	fillRequest(o, reg)
+	result, status := ref[evalResult](reg), ref[probe](reg)
+	bodies := map[string]*huma.Schema{pathEval: ref[evalRequest](reg), pathResume: ref[resumeRequest](reg)}
+	ref[problem](reg) // before it is filled
+	fill(o, reg)
 
 	route(api, mux, huma.Operation{
-		OperationID: "eval", Method: http.MethodPost, Path: "/v1/eval", Summary: "Run a script",
-		Description: fmt.Sprintf("Answers 200 with the result, also when the script failed. A limit above the operator's ceiling is capped. A body may have %d bytes. "+
-			"While the backend is starting, an eval waits for it. A client that disconnects ends its eval, unless it has sent more bytes after the request: then this is not noticed.", o.MaxBodyBytes()),
-		Responses: responses(reg, "The result.", "application/json", result, map[int]string{
-			400: "The body is not strict JSON: syntax, duplicate names, invalid UTF-8.",
-			403: "A browser called from another origin.",
-			408: "The body did not come in time.",
-			413: "The body is too large.",
-			415: "The body is not application/json.",
-			422: "A member is unknown or out of range.",
-			500: "The backend failed.",
-			503: "No turn in time, too much is waiting already, the backend did not start, or the server is stopping. Retry-After says when to come back.",
-		}),
-		Middlewares: huma.Middlewares{a.admit},
+		OperationID: "eval", Method: http.MethodPost, Path: pathEval, Summary: "Run a script",
+		Description: fmt.Sprintf("Answers 200 with the result, also when the script failed or is suspended. A limit above the operator's ceiling is capped. A body may have %d bytes, and tools %d of them. "+
+			"While the backend is starting, an eval waits for it. A client that disconnects ends its eval, unless it has sent more bytes after the request: then this is not noticed.", o.MaxEvalBytes(), o.MaxToolBytes),
+		Responses:   responses(reg, "The result.", "application/json", result, bodyProblems(nil)),
+		Middlewares: huma.Middlewares{a.admit(o.MaxEvalBytes())},
 	}, a.eval)
-	// Described after it was registered, so that huma does not read it: admit
+	route(api, mux, huma.Operation{
+		OperationID: "resume", Method: http.MethodPost, Path: pathResume, Summary: "Go on with a suspended script",
+		Description: fmt.Sprintf("Goes on from a continuation with replies to calls of tools, and answers like an eval: usage is of all parts together. A body may have %d bytes, and a continuation %d before it is base64. "+
+			"Nothing of a suspended script is on the server: any server with the same key, audience and guest image can go on.", o.MaxResumeBytes(), o.MaxContinuationBytes),
+		Responses: responses(reg, "The result.", "application/json", result, bodyProblems(map[int]string{
+			409: "The continuation is for another audience or guest image (code continuation_foreign).",
+			410: "The continuation has expired (code continuation_expired).",
+			413: "The body is too large, or the continuation (code continuation_too_large).",
+			422: "A member is unknown or out of range, a reply is to no pending call, or the continuation cannot be opened (code continuation_unreadable).",
+		})),
+		Middlewares: huma.Middlewares{a.admit(o.MaxResumeBytes())},
+	}, a.resume)
+	// Described after they were registered, so that huma does not read them: admit
 	// reads, as huma keeps copies, and decoder validates, as huma repeats values.
-	api.OpenAPI().Paths["/v1/eval"].Post.RequestBody = &huma.RequestBody{
-		Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: request}},
+	for path, body := range bodies {
+		api.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{
+			Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: body}},
+		}
 	}
 
 	route(api, mux, huma.Operation{
@@ -93,6 +107,23 @@ func (a *API) register(mux humago.Mux) error {
 	asYAML.Body, err = api.OpenAPI().YAML()
 	asJSON.ContentLength, asYAML.ContentLength = len(asJSON.Body), len(asYAML.Body)
 	return err
+}
+
+// bodyProblems are those of every operation that reads a body and runs scripts,
+// with more of them, or other words.
+func bodyProblems(more map[int]string) map[int]string {
+	all := map[int]string{
+		400: "The body is not strict JSON: syntax, duplicate names, invalid UTF-8.",
+		403: "A browser called from another origin.",
+		408: "The body did not come in time.",
+		413: "The body is too large.",
+		415: "The body is not application/json.",
+		422: "A member is unknown or out of range.",
+		500: "The backend failed.",
+		503: "No turn in time, too much is waiting already, the backend did not start, or the server is stopping. Retry-After says when to come back.",
+	}
+	maps.Copy(all, more)
+	return all
 }
 
 // route registers op, and answers every other method on its path with 405.

@@ -16,6 +16,7 @@ type problem struct {
 	Title  string  `json:"title" doc:"The status in words."`
 	Status int     `json:"status" doc:"HTTP status code."`
 	Detail string  `json:"detail" doc:"What is wrong, and what is allowed."`
+	Code   string  `json:"code,omitempty" doc:"Why a continuation was refused."`
 	Faults []fault `json:"errors,omitempty" doc:"Each member that is wrong."`
 }
 

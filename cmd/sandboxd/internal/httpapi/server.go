@@ -35,7 +35,7 @@ func (a *API) Serve(ctx context.Context, ln net.Listener, grace time.Duration) e
 		Handler:           a,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
-		WriteTimeout:      bodyTime(a.opts.MaxBodyBytes()) + startTimeout + a.opts.QueueTimeout + a.opts.MaxTimeout + writeTimeout,
+		WriteTimeout:      bodyTime(a.opts.largestBody()) + startTimeout + a.opts.QueueTimeout + a.opts.MaxTimeout + writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },

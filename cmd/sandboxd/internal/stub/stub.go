@@ -8,6 +8,8 @@
 //	throw NAME MESSAGE    fails with an exception at line 3, column 9
 //	end KIND              fails with that kind, and a limit where it has one
 //	wait                  runs until it is stopped
+//	call TOOL JSON        calls a tool and returns its result; with more calls
+//	                      behind " | ", all at once and an array of results
 //	fault TEXT            the backend itself fails
 //	unprepared JSON       returns JSON, and cannot be prepared
 package stub
@@ -49,13 +51,20 @@ func (b *Backend) Describe() spi.Descriptor { return Describe() }
 func Describe() spi.Descriptor {
 	return spi.Descriptor{
 		Name: "stub", Summary: "Plays back what a test asks for.", Isolation: spi.IsolationNone, Engine: "stub 1",
-		Languages: []spi.Language{spi.JavaScript}, Prepares: true, MinMemoryBytes: 1 << 20, MaxMemoryBytes: 1 << 30,
+		Languages: []spi.Language{spi.JavaScript}, Prepares: true, HostCalls: true, Suspends: true, MinMemoryBytes: 1 << 20, MaxMemoryBytes: 1 << 30,
 		Enforces: []spi.Enforcement{
 			{Limit: spi.LimitTimeout, Granularity: 1e6}, {Limit: spi.LimitMemory, Granularity: 64 << 10}, {Limit: spi.LimitFuel, Exact: true},
 			{Limit: spi.LimitOutput, Exact: true}, {Limit: spi.LimitLogs, Exact: true},
+			{Limit: spi.LimitHostCalls, Exact: true}, {Limit: spi.LimitCallBytes, Exact: true},
 		},
 	}
 }
+
+var (
+	_ spi.Resumer   = (*Backend)(nil)
+	_ spi.Caller    = (*isolate)(nil)
+	_ spi.Suspender = (*isolate)(nil)
+)
 
 // Open implements spi.Backend.
 func (b *Backend) Open(_ context.Context, cfg *spi.Config) (spi.Isolate, error) {
@@ -68,7 +77,8 @@ func (b *Backend) Close() error { return nil }
 type isolate struct {
 	backend *Backend
 	config  spi.Config
-	only    *string // what the first eval must have as its source, if it is prepared
+	only    *string  // what the first eval must have as its source, if it is prepared
+	waits   *waiting // nil unless a script waits for replies
 	once    sync.Once
 	closed  chan struct{}
 }
@@ -119,6 +129,8 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		return failure(i.ending(spi.Kind(first))), nil
 	case "wait":
 		return i.wait(ctx)
+	case "call":
+		return i.call(rest), nil
 	case "fault":
 		return nil, errors.New(rest)
 	default: // the warm-up of a server, among others
