@@ -181,20 +181,20 @@ func (c *calls) begin(call *call) {
 // order of the calls. It returns none when nobody works on any call any more:
 // all that are left wait for a later part of the eval. The error is why the eval
 // ends instead.
-func (c *calls) gather(ctx context.Context, lifetime <-chan struct{}) ([]spi.Reply, error) {
+func (c *calls) gather(ctx context.Context) ([]spi.Reply, error) {
 	for {
-		c.start(ctx)
-		for more := true; more; {
-			select {
-			case f := <-c.done:
-				c.take(f)
-			default:
-				more = false
-			}
+		c.takeDone()
+		if c.running == 0 && len(c.queue) == 1 && len(c.ready) == 0 {
+			// Nobody else is to be heard of meanwhile: to wake another goroutine
+			// would cost more than all else that is done for a call.
+			c.take(c.answer(ctx, c.next()))
 		}
 		c.start(ctx)
-		if err := ended(ctx, lifetime); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			if context.Cause(ctx) == ErrClosed {
+				return nil, ErrClosed
+			}
+			return nil, ctx.Err()
 		}
 		if len(c.ready) > 0 || c.running == 0 {
 			return c.give(), nil
@@ -203,20 +203,19 @@ func (c *calls) gather(ctx context.Context, lifetime <-chan struct{}) ([]spi.Rep
 		case f := <-c.done:
 			c.take(f)
 		case <-ctx.Done():
-		case <-lifetime:
 		}
 	}
 }
 
-func ended(ctx context.Context, lifetime <-chan struct{}) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	select {
-	case <-lifetime:
-		return ErrClosed
-	default:
-		return nil
+// takeDone takes what is done, without waiting for it.
+func (c *calls) takeDone() {
+	for {
+		select {
+		case f := <-c.done:
+			c.take(f)
+		default:
+			return
+		}
 	}
 }
 
@@ -231,19 +230,26 @@ func (c *calls) give() []spi.Reply {
 	return replies
 }
 
-// start begins with as many calls as there may be at once.
+// next is the first call that has not begun, which begins.
+func (c *calls) next() *call {
+	call := c.queue[0]
+	c.queue = c.queue[1:]
+	call.state = callRunning
+	c.running++
+	return call
+}
+
+// start begins with as many calls as there may be at once, each in a goroutine of
+// its own.
 func (c *calls) start(ctx context.Context) {
 	for len(c.queue) > 0 && c.running < cap(c.done) {
-		call := c.queue[0]
-		c.queue = c.queue[1:]
-		call.state = callRunning
-		c.running++
-		go c.answer(ctx, call)
+		call := c.next()
+		go func() { c.done <- c.answer(ctx, call) }()
 	}
 }
 
-// answer runs in a goroutine of its own, and leaves alone what may change.
-func (c *calls) answer(ctx context.Context, call *call) {
+// answer has a call answered. It leaves alone what may change meanwhile.
+func (c *calls) answer(ctx context.Context, call *call) finishedCall {
 	began := time.Now()
 	var a tools.Answer
 	if call.allowed {
@@ -251,7 +257,7 @@ func (c *calls) answer(ctx context.Context, call *call) {
 	} else {
 		a = c.job.tools.Answer(ctx, c.asked(call), c.policy)
 	}
-	c.done <- finishedCall{call, a, time.Since(began)}
+	return finishedCall{call, a, time.Since(began)}
 }
 
 // asked is a call as tools know it.

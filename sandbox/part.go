@@ -27,6 +27,11 @@ type part struct {
 
 	hasTurn bool
 	began   time.Time
+
+	// waiting is for what is done while the script waits, nil before; stopWaiting
+	// lets go of the sandbox's lifetime.
+	waiting     context.Context
+	stopWaiting func() bool
 }
 
 // keeper keeps an isolate whose script has succeeded, or says why that makes it
@@ -83,6 +88,11 @@ func (p *part) inIsolate(ctx context.Context, open opener, begin begins) (res *R
 	p.began = time.Now() // opening does not count
 	ctx, cancel := p.limited(ctx)
 	defer cancel(nil) // and with it whatever handlers still do
+	defer func() {
+		if p.stopWaiting != nil {
+			p.stopWaiting()
+		}
+	}()
 	return p.drive(ctx, iso, begin)
 }
 
@@ -138,11 +148,22 @@ func (p *part) drive(ctx context.Context, iso spi.Isolate, begin begins) (*Resul
 // wait gives up the turn until there is something to go on with.
 func (p *part) wait(ctx context.Context) ([]spi.Reply, error) {
 	p.giveTurn()
-	replies, err := p.calls.gather(ctx, p.sandbox.lifetime.Done())
+	replies, err := p.calls.gather(p.untilClosed(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return replies, p.takeTurn(ctx)
+}
+
+// untilClosed is ctx for what is done while the script waits: closing the sandbox
+// ends that, where it lets a script that runs come to its end.
+func (p *part) untilClosed(ctx context.Context) context.Context {
+	if p.waiting == nil {
+		waiting, cancel := context.WithCancelCause(ctx)
+		p.waiting = waiting
+		p.stopWaiting = context.AfterFunc(p.sandbox.lifetime, func() { cancel(ErrClosed) })
+	}
+	return p.waiting
 }
 
 // isOver reports whether ctx ended because of this eval's own TotalTime.

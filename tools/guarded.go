@@ -38,12 +38,12 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("tools: panic with a value of type %T", e.Value)
 }
 
-// guarded runs work in a goroutine of its own and waits for it, for at most limit
-// or until ctx ends, and then a moment longer. The error says why there is no
+// guarded runs work in a goroutine of its own and waits for it until ctx ends, or
+// for limit and then a moment longer. The error says why there is no
 // result: errTimeOver, the cause of ctx, errExited or a [*PanicError]. Work that
 // has not returned is abandoned: it goes on, and its result is dropped.
-func guarded[T any](ctx context.Context, limit time.Duration, work func(context.Context) T) (result T, abandoned bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeOver)
+func guarded[T any](caller context.Context, limit time.Duration, work func(context.Context) T) (result T, abandoned bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(caller, limit, errTimeOver)
 	type end struct {
 		result T
 		err    error
@@ -64,6 +64,14 @@ func guarded[T any](ctx context.Context, limit time.Duration, work func(context.
 	case e := <-done:
 		return e.result, false, e.err
 	case <-ctx.Done():
+	}
+	if caller.Err() != nil { // who has no time left has none for this either
+		select {
+		case e := <-done:
+			return e.result, false, e.err
+		default:
+			return result, true, context.Cause(ctx)
+		}
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
