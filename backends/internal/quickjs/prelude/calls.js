@@ -66,7 +66,7 @@ function queueCall(name, args, caller) {
   captureStackTrace(trace, caller);
   const { stack } = trace;
   return new NativePromise((resolve, reject) => {
-    const text = '[' + jsonStringify(name) + ',"' + placeIn(stack) + '"' + (args === '' ? '' : ',' + args) + ']';
+    const text = '[' + jsonStringify(name) + ',' + jsonStringify(placeIn(stack)) + (args === '' ? '' : ',' + args) + ']';
     if (emit(OP.CALL, text)) {
       mapSet(callsWithoutReply, ++callCount, { __proto__: null, name, resolve, reject, stack });
     } else {
@@ -191,11 +191,10 @@ function loosen(declared) {
     } catch {
       isSet = false;
     }
-    try {
-      if (isSet) setOwn(theGlobal, names[i], value);
+    // Where the script has made a property of that name that cannot be changed, or will have no new ones, it stays
+    // declared.
+    if (!isSet || defineProperty(theGlobal, names[i], { __proto__: null, value, writable: true, enumerable: true, configurable: true })) {
       deleteProperty(declared, names[i]);
-    } catch {
-      // The script has made a property of that name that cannot be changed: it stays declared.
     }
   }
 }
