@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -135,13 +136,15 @@ func (s *sealer) binding(kind string) seal.Binding {
 // seal puts a header and a state away. The error is [seal.ErrTooLarge] or one that
 // should not be.
 func (s *sealer) seal(kind string, header any, state []byte) ([]byte, error) {
-	head, err := json.Marshal(header)
-	if err != nil {
+	var head bytes.Buffer
+	e := json.NewEncoder(&head)
+	e.SetEscapeHTML(false) // arguments stay as the script made them: their length counts
+	if err := e.Encode(header); err != nil {
 		return nil, err
 	}
-	plain := make([]byte, 0, 4+len(head)+len(state))
-	plain = binary.BigEndian.AppendUint32(plain, uint32(len(head)))
-	plain = append(append(plain, head...), state...)
+	plain := make([]byte, 0, 4+head.Len()+len(state))
+	plain = binary.BigEndian.AppendUint32(plain, uint32(head.Len()))
+	plain = append(append(plain, head.Bytes()...), state...)
 	return s.ring.Seal(s.binding(kind), s.clock().Add(s.expiry), plain, s.maxBytes)
 }
 

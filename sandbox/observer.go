@@ -93,6 +93,7 @@ type events struct {
 	evalID   string
 	clock    func() time.Time
 	origins  *origins
+	emit     bool  // the script was handed emit
 	last     int64 // the sequence number given last
 	lost     int64 // those for which the observer panicked
 }
@@ -130,7 +131,7 @@ func (e *events) Notice(n spi.Notice) {
 	switch {
 	case n.Log != nil:
 		e.tell(Event{Type: EventLog, Data: e.said(n.Log)})
-	case n.Event != nil:
+	case n.Event != nil && e.emit: // one that was handed it earlier in a session still has it
 		e.tell(Event{Type: EventEmitted, Data: e.said(struct {
 			Type string          `json:"type"`
 			Data json.RawMessage `json:"data"`

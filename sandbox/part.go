@@ -18,6 +18,8 @@ type part struct {
 	events  *events
 	origins *origins
 	calls   *calls
+	// bounds are what an outcome must keep to.
+	bounds spi.Limits
 	// used is what the parts before this one took of TotalTime.
 	used time.Duration
 	// session says of which session's state this is a part; nil where of none.
@@ -40,8 +42,8 @@ type keeper func(ctx context.Context, iso spi.Isolate, out *spi.Outcome, p *part
 
 // newPart is the first part of an eval.
 func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {
-	p := &part{sandbox: s, job: j, origins: newOrigins(j.origins...)}
-	p.events = &events{ctx: ctx, observer: s.observer, evalID: j.evalID, clock: s.clock, origins: p.origins}
+	p := &part{sandbox: s, job: j, bounds: j.config.Limits, origins: newOrigins(j.origins...)}
+	p.events = &events{ctx: ctx, observer: s.observer, evalID: j.evalID, clock: s.clock, origins: p.origins, emit: j.emit}
 	p.calls = newCalls(j, s.policy, p.events, p.origins, l)
 	p.calls.cannotSuspend = s.cannotSuspend
 	return p
@@ -119,7 +121,7 @@ func (p *part) drive(ctx context.Context, iso spi.Isolate, begin begins) (*Resul
 	out, err := begin(ctx, iso)
 	for {
 		if err == nil {
-			err = checkOutcome(out, &p.job.config.Limits)
+			err = checkOutcome(out, &p.bounds)
 		}
 		if err != nil {
 			return nil, p.sandbox.failed(ctx, err)
@@ -199,7 +201,10 @@ func (p *part) end(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (*Res
 	}
 	if ended.Error == nil && p.keep != nil {
 		failed, err := p.keep(ctx, iso, out, p)
-		if err != nil {
+		switch {
+		case err != nil && p.isOver(ctx):
+			failed = p.overTotalTime()
+		case err != nil:
 			return nil, p.sandbox.failed(ctx, err)
 		}
 		if failed != nil {

@@ -87,6 +87,7 @@ func (s *Sandbox) resume(ctx context.Context, req *ResumeRequest, c *continuatio
 	p := s.newPart(ctx, j, c.Ledger)
 	p.used, p.session, p.keep, p.events.last = c.Used, c.Session, keep, c.Sequence
 	p.calls.reopen(c.Pending)
+	p.bounds.CallBytes = max(p.bounds.CallBytes, argumentBytes(c.Pending)) // made under another limit, perhaps
 	settled, err := p.calls.settle(req.Replies)
 	if err != nil {
 		return nil, err

@@ -212,12 +212,13 @@ func (x *Session) use(ctx context.Context) (from *sessionState, leave func(), er
 		x.left()
 	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.state == nil {
-		defer leave()
-		return nil, nil, x.why
+	from, err = x.state, x.why
+	x.mu.Unlock()
+	if from == nil { // it went while the turn came
+		leave()
+		return nil, nil, err
 	}
-	return x.state, leave, nil
+	return from, leave, nil
 }
 
 func (x *Session) await(ctx context.Context) error {

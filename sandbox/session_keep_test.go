@@ -195,3 +195,29 @@ func (i *badlyClosed) Close() error {
 	}
 	return errFake
 }
+
+// The end of a session and the turn of an eval that waits can come at the same
+// moment: here the turn is first.
+func TestASessionThatEndsAsATurnComesHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTest(t, counting(), nil)
+		x := newSession(t, s, SessionOptions{})
+		require.True(t, x.turn.TryAcquire(1))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := x.Eval(t.Context(), Request{Script: "count"})
+			failed <- err
+		}()
+		synctest.Wait() // it waits for its turn
+		x.mu.Lock()
+		x.state, x.why = nil, ErrSessionClosed
+		x.mu.Unlock()
+		x.turn.Release(1)
+		require.ErrorIs(t, <-failed, ErrSessionClosed)
+		assert.True(t, x.turn.TryAcquire(1))
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		assert.Zero(t, x.users)
+	})
+}

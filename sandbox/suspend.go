@@ -36,11 +36,21 @@ type pendingCall struct {
 	At       tools.Position
 }
 
+func argumentBytes(pending []pendingCall) (n int64) {
+	for i := range pending {
+		n += int64(len(pending[i].Args))
+	}
+	return n
+}
+
 // suspend puts an eval away of which all pending calls wait for somebody.
 func (p *part) suspend(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (*Result, error) {
 	state, err := stateOf(ctx, iso, &p.job.limits)
 	if errors.Is(err, spi.ErrStateTooLarge) {
 		return p.tooLargeToSuspend(out)
+	}
+	if err != nil && p.isOver(ctx) {
+		return p.stopped(ctx, out, err)
 	}
 	if err != nil {
 		return nil, p.sandbox.failed(ctx, err)

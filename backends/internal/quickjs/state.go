@@ -93,13 +93,15 @@ func (i *Isolate) Suspend(ctx context.Context, maxBytes int64) ([]byte, error) {
 			Pending: c.pending, Failed: c.failed, Made: c.made, Bytes: c.bytes, Refused: c.refused,
 		}
 	}
-	head, err := json.Marshal(r)
-	if err != nil {
+	var head bytes.Buffer
+	e := json.NewEncoder(&head)
+	e.SetEscapeHTML(false) // arguments stay as they were made: their length counts
+	if err := e.Encode(r); err != nil {
 		return nil, fmt.Errorf("quickjs: %w", err)
 	}
 	out := binary.AppendUvarint([]byte(stateMagic), FormatVersion)
-	out = binary.AppendUvarint(out, uint64(len(head)))
-	out = i.lease.Save(append(out, head...), i.img.deadMemory())
+	out = binary.AppendUvarint(out, uint64(head.Len()))
+	out = i.lease.Save(append(out, head.Bytes()...), i.img.deadMemory())
 	if int64(len(out)) > maxBytes {
 		return nil, fmt.Errorf("quickjs: %w: %d bytes, allowed are %d", spi.ErrStateTooLarge, len(out), maxBytes)
 	}

@@ -60,7 +60,7 @@ function argumentJSON(name, value) {
 }
 
 // beginning is how the message of each call of a function begins.
-const beginning = (name) => '[' + jsonStringify(name) + ',"';
+const beginning = (name) => '[' + jsonStringify(name) + ',';
 
 // queueCall hands a call to the host; args is its arguments as JSON, without the brackets. The stack is that of
 // whoever called the function caller, which spares frames that are ours.
@@ -69,7 +69,7 @@ function queueCall(name, begin, args, caller) {
   captureStackTrace(trace, caller);
   const { stack } = trace;
   return new NativePromise((resolve, reject) => {
-    if (emit(OP.CALL, begin + placeIn(stack) + (args === '' ? '"]' : '",' + args + ']'))) {
+    if (emit(OP.CALL, begin + jsonStringify(placeIn(stack)) + (args === '' ? ']' : ',' + args + ']'))) {
       mapSet(callsWithoutReply, ++callCount, { __proto__: null, name, resolve, reject, stack });
     } else {
       reject(callError(0, name, 'DeniedError', name + ': denied: more calls or larger arguments than allowed', stack));
@@ -194,11 +194,10 @@ function loosen(declared) {
     } catch {
       isSet = false;
     }
-    try {
-      if (isSet) setOwn(theGlobal, names[i], value);
+    // Where the script has made a property of that name that cannot be changed, or will have no new ones, it stays
+    // declared.
+    if (!isSet || defineProperty(theGlobal, names[i], { __proto__: null, value, writable: true, enumerable: true, configurable: true })) {
       deleteProperty(declared, names[i]);
-    } catch {
-      // The script has made a property of that name that cannot be changed: it stays declared.
     }
   }
 }
