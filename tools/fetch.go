@@ -11,9 +11,10 @@ import (
 
 // Fetch is the script's global fetch, of what the client's rules allow; it is
 // named "fetch". A request that is refused is a DeniedError in the script, with
-// [CodeEgressDenied]. A response carries the label of the host that gave it, also
-// where the tool says that its results are trusted; [Tool.Origin] is the label of
-// failures. The client's own timeout holds. Without a client it cannot be granted.
+// [CodeEgressDenied]. A response carries the label of the host that gave it, and
+// of those that redirected to it, also where the tool says that its results are
+// trusted; [Tool.Origin] is the label of failures. The client's own timeout holds.
+// Without a client it cannot be granted.
 func Fetch(c *egress.Client) Tool {
 	t := Tool{
 		Name:           fetchName,
