@@ -179,9 +179,19 @@ func TestARequestWithoutAResponseSaysWhatEgressSays(t *testing.T) {
 	}
 	assert.Equal(t, tools.Failure{Name: tools.NameTool, Code: tools.CodeFailed, Message: "crm.lookup failed"},
 		failure(t, lookup(t, ours(base)).Answer(t.Context(), ask(`[]`), nil)))
-	refused := failure(t, lookup(t, ours("https://example.com/")).Answer(t.Context(), ask(`[]`), nil))
+	refuses := ours("https://billing.internal.example/")
+	refused := failure(t, lookup(t, refuses).Answer(t.Context(), ask(`[]`), nil))
+	assert.Equal(t, tools.Failure{
+		Name: tools.NameDenied, Denied: true, Code: tools.CodeEgressDenied,
+		Message: "crm.lookup was denied: a request that it makes is not allowed",
+	}, refused)
+	inWords := func(ctx context.Context, call *tools.Call) (any, error) {
+		_, err := refuses(ctx, call)
+		return nil, tools.Failf("the bill cannot be read: %w", err)
+	}
+	refused = failure(t, lookup(t, inWords).Answer(t.Context(), ask(`[]`), nil))
+	assert.Equal(t, "crm.lookup was denied: the bill cannot be read: error", refused.Message)
 	assert.Equal(t, tools.CodeEgressDenied, refused.Code)
-	assert.Equal(t, tools.NameDenied, refused.Name)
 }
 
 func TestFetchWithoutAClientCannotBeGranted(t *testing.T) {
