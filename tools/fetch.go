@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loom-sandbox/sandboxd/egress"
+	"github.com/loom-sandbox/sandboxd/taint"
 )
 
 // Fetch is the script's global fetch, of what the client's rules allow; it is
@@ -98,4 +99,14 @@ func fetch(ctx context.Context, c *egress.Client, call *Call) (any, error) {
 		response.BodyBase64 = base64.StdEncoding.EncodeToString(got.Body)
 	}
 	return fromOrigin{value: response, origin: got.Origin}, nil
+}
+
+// MarshalJSON writes the label, for a handler that calls that of [Fetch] and puts
+// what it returns into a result of its own.
+func (f fromOrigin) MarshalJSON() ([]byte, error) {
+	labelled, err := taint.WrapValue(f.origin, f.value)
+	if err != nil {
+		return nil, err
+	}
+	return labelled.MarshalJSON()
 }

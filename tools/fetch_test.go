@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loom-sandbox/sandboxd/egress"
+	"github.com/loom-sandbox/sandboxd/taint"
 	"github.com/loom-sandbox/sandboxd/tools"
 )
 
@@ -92,6 +93,24 @@ func TestFetchGivesAResponseWithTheLabelOfItsHost(t *testing.T) {
 		assert.Equal(t, want, got, args)
 		assert.Equal(t, "fetch:127.0.0.1", answer.Origin)
 	}
+}
+
+func TestAResponseWithinAResultKeepsItsLabel(t *testing.T) {
+	t.Parallel()
+	base, client := echo(t)
+	get := tools.Fetch(client).Handler
+	set := lookup(t, func(ctx context.Context, call *tools.Call) (any, error) {
+		got, err := get(ctx, call)
+		return map[string]any{"page": got}, err
+	})
+	answer := set.Answer(t.Context(), ask(fmt.Sprintf(`[{"url": "%s/bytes"}]`, base)), nil)
+	require.Nil(t, answer.Failure, "%v", answer.Cause)
+	value, origins, err := taint.Strip(answer.Value)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"fetch:127.0.0.1"}, origins)
+	var got struct{ Page map[string]any }
+	require.NoError(t, json.Unmarshal(value, &got))
+	assert.Equal(t, "/wA=", got.Page["bodyBase64"])
 }
 
 func TestFetchRefusesWhatNoRuleAllows(t *testing.T) {
