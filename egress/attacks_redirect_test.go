@@ -64,7 +64,7 @@ func redirectAttacks() []attack {
 			check: func(t *testing.T, _ *world, got *Response) {
 				assert.Contains(t, string(got.Body), "X-Own: stays")
 				assert.NotContains(t, string(got.Body), "Authorization")
-				assert.Equal(t, "fetch:other.example.com", got.Origin)
+				assert.Equal(t, "fetch:api.example.com, fetch:other.example.com", got.Origin, "the first one chose the URL")
 			},
 		},
 		attack{

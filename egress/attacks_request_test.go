@@ -29,6 +29,8 @@ func requestAttacks() []attack {
 		"Proxy-Authorization", "Proxy-Connection", "Sec-Fetch-Site", "Cookie", "Accept-Encoding", "Via", "Origin",
 		"Referer", "X-HTTP-Method-Override", "X_HTTP_Method_Override", "X-Original-URL", "X-Rewrite-URL",
 		"X-Forwarded-Host", "X-Forwarded-For", "Forwarded", "Transfer_Encoding",
+		"X-Original-URI", "X-Original-Method", "X-Override-URL", "X-Envoy-Original-Path", "X-HTTP-Host-Override", "X-HTTP-Path-Override",
+		"X-Client-IP", "True-Client-IP", "CF-Connecting-IP",
 	} {
 		header("header "+name, name, "x")
 	}
@@ -45,6 +47,10 @@ func requestAttacks() []attack {
 		attack{name: "method in other letters", request: Request{Method: "POſT"}, denied: KindMethod},
 		attack{name: "method that no rule names", request: Request{Method: "PROPFIND"}, denied: KindMethod},
 		attack{name: "method that the rule leaves out", request: Request{Method: "DELETE"}, rules: []string{"GET,POST api.example.com:443"}, denied: KindMethod},
+		attack{
+			name: "another path as the destination", denied: KindHeader, rules: []string{"MOVE api.example.com:443/v1"},
+			request: Request{Method: "MOVE", URL: apiURL + "/v1/a", Headers: [][2]string{{"Destination", "/admin"}}},
+		},
 		attack{name: "body with GET", request: Request{Body: []byte("GET /admin HTTP/1.1\r\n\r\n")}, denied: KindBody},
 		attack{name: "body that is too large", request: Request{Method: "POST", Body: make([]byte, DefaultRequestBytes+1)}, denied: KindBody},
 		attack{name: "unknown kind of redirect", request: Request{Redirect: "always"}, denied: KindRedirect},

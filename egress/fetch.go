@@ -32,7 +32,7 @@ type Response struct {
 	Headers [][2]string
 	Body    []byte // decompressed; never nil
 	// Origin labels what is in the response, for package taint: "fetch:" and the
-	// host that gave it.
+	// host that gave it, joined with those that redirected to it: they chose its URL.
 	Origin string
 }
 
@@ -50,18 +50,20 @@ func (c *Client) Fetch(ctx context.Context, request *Request) (*Response, error)
 	if denied != nil {
 		return nil, k.refuse(h, denied)
 	}
+	var from []string
 	for followed := 0; ; followed++ {
+		from = append(from, originOf(h.target))
 		got, err := k.exchange(ctx, h)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case !isRedirect(got.status) || request.Redirect == "manual":
-			return k.response(h, got), nil
+			return k.response(h, got, from), nil
 		case request.Redirect == "error":
 			return nil, fail(nil, "%s answered with a redirect", h.target.authority())
 		case got.location == "":
-			return k.response(h, got), nil
+			return k.response(h, got, from), nil
 		}
 		if followed == c.options.MaxRedirects {
 			return nil, fail(nil, "more than %d redirects", c.options.MaxRedirects)
@@ -155,7 +157,7 @@ func resolve(base target, location string) (target, *DeniedError) {
 	return to, nil
 }
 
-func (k *call) response(h hop, got *answer) *Response {
+func (k *call) response(h hop, got *answer, from []string) *Response {
 	return &Response{
 		URL:        k.mask.text(h.target.url().String()),
 		Status:     got.status,
@@ -163,7 +165,7 @@ func (k *call) response(h hop, got *answer) *Response {
 		Redirected: h.redirected,
 		Headers:    forScript(got.header),
 		Body:       got.body,
-		Origin:     originOf(h.target),
+		Origin:     taint.Join(from...),
 	}
 }
 

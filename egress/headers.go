@@ -20,11 +20,17 @@ func ofConnection(canonical string) bool {
 	switch name {
 	case "host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "expect",
 		"keep-alive", "via", "http2-settings", "accept-encoding", "early-data", "alt-used",
-		"x-http-method", "x-http-method-override", "x-method-override",
-		"x-original-url", "x-rewrite-url", "x-original-host", "x-host", "x-real-ip", "forwarded":
+		"x-http-method", "x-http-method-override", "x-method-override", "x-http-host-override", "x-http-path-override",
+		"x-rewrite-url", "x-override-url", "x-host", "x-real-ip", "forwarded",
+		"x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "fastly-client-ip":
 		return true
 	}
-	return strings.HasPrefix(name, "proxy-") || strings.HasPrefix(name, "x-forwarded-")
+	for _, prefix := range []string{"proxy-", "x-forwarded-", "x-original-", "x-envoy-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // notForScripts reports whether the fetch standard keeps the header from scripts.
@@ -94,6 +100,9 @@ func checkAgainst(r *rule, header http.Header) *DeniedError {
 		if r.sets(name) {
 			return deny(KindHeader, "the header %s may not be set for this host: it is added to each request", lowerASCII(name))
 		}
+	}
+	if _, ok := header["Destination"]; ok && r.PathPrefix != "" {
+		return deny(KindHeader, "the header destination may not be set for this host: it is a second path")
 	}
 	if r.hasSecrets() {
 		// Parts of a response that echoes a secret would each escape the mask.

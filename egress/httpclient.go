@@ -55,12 +55,14 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	}
-	h, err := toolHop(req, t.client.options.RequestBytes)
-	if err != nil {
-		return nil, k.refuse(h, err)
-	}
 	ctx, cancel := context.WithTimeout(req.Context(), t.client.options.Timeout)
 	defer cancel()
+	giveUp := context.AfterFunc(ctx, func() { closeBody(req) }) // a body may never come to its end
+	h, err := toolHop(req, t.client.options.RequestBytes)
+	giveUp()
+	if err != nil {
+		return nil, k.refuse(h, k.explain(ctx, h, err))
+	}
 	got, err := k.exchange(ctx, h)
 	if err != nil {
 		return nil, err

@@ -43,6 +43,27 @@ func TestGoCodeIsUnderTheSameRules(t *testing.T) {
 	assert.Empty(t, res.Request.Header.Get("Authorization"), "the caller's request does not show the secret")
 }
 
+func TestABodyThatNeverEndsIsGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, "api.example.com:443")
+	w.options.Timeout = 100 * time.Millisecond
+	body, writer := io.Pipe()
+	defer writer.Close()
+	req, err := http.NewRequest("POST", apiURL, body)
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.client().HTTPClient().Transport.RoundTrip(req)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		assert.ErrorContains(t, err, "the request to api.example.com:443 took too long")
+	case <-time.After(10 * time.Second):
+		t.Fatal("the request has no end")
+	}
+}
+
 func TestGoCodeCannotLeadARequestAstray(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -83,17 +83,22 @@ func normalEncoding(raw string) (string, bool) {
 	return b.String(), true
 }
 
-// doubtfulSegment finds what some servers read as a dot segment or a slash: a
-// parameter behind dots, characters that a server may fold into ASCII, bytes
-// that are no text.
+// doubtfulSegment finds what some servers read as a dot segment or a slash: dots
+// with a parameter behind them, or with what ends a path where it is decoded too
+// early; dots and spaces, which Windows leaves out; characters that a server may
+// fold into ASCII; bytes that are no text.
 func doubtfulSegment(s string) bool {
-	name, _, cut := strings.Cut(s, ";")
-	if cut && strings.Trim(name, ".") == "" {
+	text, err := url.PathUnescape(s)
+	if err != nil || !utf8.ValidString(text) {
 		return true
 	}
-	text, err := url.PathUnescape(s)
-	return err != nil || !utf8.ValidString(text) ||
-		strings.ContainsAny(text, "\u2024\u2025\u2026\u2044\u2215\u2216\u29f5\u29f8\ufe52\ufe68\uff0e\uff0f\uff3c\uff05")
+	name := text
+	if i := strings.IndexAny(text, ";?#"); i >= 0 {
+		name = text[:i]
+	}
+	onlyDots := text != "" && strings.Trim(name, ". ") == ""
+	return onlyDots && s != "." && s != ".." ||
+		strings.ContainsAny(text, "\u2024\u2025\u2026\u2044\u2215\u2216\u29f5\u29f8\ufe52\ufe68\uff0e\uff0f\uff3c\uff05\u00a5\u20a9")
 }
 
 // twiceEncoded reports whether decoding a second time would change the path.

@@ -91,7 +91,10 @@ func TestAPrefixCoversWholeSegments(t *testing.T) {
 		{"/v1", "/x/../v1/a", true}, {"/v1", "/v1/a:b;c=d,e", true}, {"/v1", "/v1/%E2%82%AC", true}, {"/v1", "/v1/100%25", true},
 		{"/é", "/%C3%A9/x", true}, {"/é", "/%c3%a9", true}, {"/a/b", "/a/b/c", true},
 		{"/v1", "/v10", false}, {"/v1", "/", false}, {"/v1", "", false}, {"/v1", "/V1", false}, {"/a/b", "/a", false}, {"/a/b", "/a/bc", false},
-		{"/v1", "/v1/..", false}, {"/v1", "/v1/.%2e/", false}, {"/v1", "/v1/%2F", false}, {"/v1", "/v1/a%5cb", false}, {"/v1", "/v1//a", false},
+		{"/v1", "/v1/..", false}, {"/v1", "/v1/.%2e/", false}, {"/v1", "/v1/%2F", false},
+		{"/v1", "/v1/..%3B/x", false}, {"/v1", "/v1/%2e%2e%3bx/y", false}, {"/v1", "/v1/.%3B", false}, {"/v1", "/v1/..%3F/x", false}, {"/v1", "/v1/..%23", false},
+		{"/v1", "/v1/..%20/x", false}, {"/v1", "/v1/%20..", false}, {"/v1", "/v1/.../x", false}, {"/v1", "/v1/..%C2%A5x", false}, {"/v1", "/v1/;x/y", false},
+		{"/v1", "/v1/..a", true}, {"/v1", "/v1/a%3Bb%3Fc%23d", true}, {"/v1", "/v1/a%20b", true}, {"/v1", "/v1/a../x", true}, {"/v1", "/v1/a%5cb", false}, {"/v1", "/v1//a", false},
 	} {
 		prefix, problem := normalPrefix(c.prefix)
 		require.Empty(t, problem, c.prefix)

@@ -212,6 +212,14 @@ func resolve(fs []field, want, defaults, ceilings *Limits) (Limits, error) {
 	return out, nil
 }
 
+// hold refuses a cap on memory below what a guest has that is to go on.
+func (l *Limits) hold(memory int64) error {
+	if l.MemoryBytes == 0 || l.MemoryBytes >= memory {
+		return nil
+	}
+	return &RequestError{"limits." + string(spi.LimitMemory), fmt.Sprintf("is %d; allowed is %d, which the script has already, or more", l.MemoryBytes, memory)}
+}
+
 // giveTime makes a TotalTime that nobody asked for long enough for the script's
 // own time.
 func (l *Limits) giveTime(ceilings *Limits) {

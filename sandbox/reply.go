@@ -17,7 +17,9 @@ type Reply struct {
 	ID int64
 	// Value is the result, strict JSON as the tool returns it; it counts against
 	// ReplyBytes. Labels in it are taken off, and their origins and that of the tool
-	// become a part of the label of whatever the script says from then on.
+	// become a part of the label of whatever the script says from then on. So does
+	// "tool:" and the name where results of the tool are trusted, unless it is
+	// [tools.Remote]: whoever replies is not the tool.
 	Value json.RawMessage
 	// Error makes the call fail.
 	Error *ReplyError
@@ -98,7 +100,7 @@ func (c *calls) settleOne(field string, r *Reply, open *call) (settled, error) {
 		if r.Error.Name == tools.NameDenied {
 			s.failure.Denied, s.failure.Code = true, tools.CodePolicy
 		}
-		s.origins = append(s.origins, info.Origin)
+		s.origins = append(s.origins, replyOrigin(&info))
 	case r.Allow && len(r.Value) == 0 && r.Error == nil:
 		if info.Remote {
 			return s, &RequestError{field + ".allow", "is not possible: the tool is run by the client; allowed is value or error"}
@@ -115,12 +117,21 @@ func (c *calls) takeValue(field string, r *Reply, s *settled) error {
 	if err != nil {
 		return err
 	}
+	info, _ := c.job.tools.Tool(s.call.tool)
 	a := c.job.tools.AnswerWith(c.asked(s.call), stripped)
 	if a.Failure != nil {
 		return &RequestError{field + ".value", "is not what the tool returns: " + a.Failure.Message}
 	}
-	s.value, s.origins = a.Value, append(origins, a.Origin)
+	s.value, s.origins = a.Value, append(origins, replyOrigin(&info))
 	return nil
+}
+
+// replyOrigin is the label of what somebody replies for a tool.
+func replyOrigin(tool *tools.Info) string {
+	if tool.Origin == "" && !tool.Remote {
+		return "tool:" + tool.Name
+	}
+	return tool.Origin
 }
 
 // apply gives the script what was settled, and has the calls that were allowed

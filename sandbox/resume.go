@@ -139,6 +139,9 @@ func (s *Sandbox) readmit(req *ResumeRequest, c *continuation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := limits.hold(c.Memory); err != nil {
+		return nil, err
+	}
 	j := &job{limits: limits, evalID: c.EvalID, run: c.Run, scriptSHA256: c.Script, origins: c.Origins}
 	j.config = spi.Config{Limits: limits.enforced()}
 	set := req.Tools

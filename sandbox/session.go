@@ -108,6 +108,7 @@ type sessionState struct {
 	id      string // no two states have the same
 	packed  []byte // compressed; nil where no eval has succeeded yet
 	bytes   int64  // of the state
+	memory  int64  // that the guest has
 	origins []string
 	last    int64 // the last call
 	run     Run

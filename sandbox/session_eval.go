@@ -30,6 +30,9 @@ func (x *Session) Eval(ctx context.Context, req Request) (*Result, error) {
 		return nil, err
 	}
 	defer leave()
+	if err := j.limits.hold(from.memory); err != nil {
+		return nil, err
+	}
 	p := s.newPart(ctx, j, newLedger(from.last))
 	p.origins.add(from.origins...)
 	p.session = &sessionMark{x.id, from.id}
@@ -122,7 +125,7 @@ func (x *Session) keeper(next *kept) keeper {
 			last = max(last, out.Pending[i].ID)
 		}
 		next.state = &sessionState{
-			id: newID(), packed: packed, bytes: int64(len(raw)), origins: p.origins.list(), last: last, run: p.job.run,
+			id: newID(), packed: packed, bytes: int64(len(raw)), memory: out.Usage.MemoryPeakBytes, origins: p.origins.list(), last: last, run: p.job.run,
 		}
 		return nil, nil
 	}
@@ -141,6 +144,7 @@ type savedSession struct {
 	ID, State string
 	Options   SessionOptions
 	Fresh     bool `json:",omitempty"` // no eval has succeeded yet
+	Memory    int64
 	Origins   []string
 	Last      int64
 	Run       Run
@@ -158,7 +162,7 @@ func (x *Session) Save() ([]byte, error) {
 	}
 	s := x.sandbox.sealer
 	saved := savedSession{
-		ID: x.id, State: state.id, Options: x.options, Fresh: state.packed == nil,
+		ID: x.id, State: state.id, Options: x.options, Fresh: state.packed == nil, Memory: state.memory,
 		Origins: state.origins, Last: state.last, Run: state.run,
 	}
 	var raw []byte
@@ -203,7 +207,7 @@ func (s *Sandbox) RestoreSession(ctx context.Context, saved []byte) (*Session, e
 	if h.ID == "" || h.State == "" || h.Options.check() != nil {
 		return nil, ErrContinuationUnreadable
 	}
-	state := &sessionState{id: h.State, origins: h.Origins, last: h.Last, run: h.Run, bytes: int64(len(raw))}
+	state := &sessionState{id: h.State, origins: h.Origins, last: h.Last, run: h.Run, bytes: int64(len(raw)), memory: h.Memory}
 	if !h.Fresh {
 		if state.packed, err = s.sealer.ring.Pack(raw, h.Options.MaxBytes); err != nil {
 			return nil, ErrContinuationTooLarge

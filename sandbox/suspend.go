@@ -25,6 +25,7 @@ type suspended struct {
 	Ledger   *ledger
 	Pending  []pendingCall
 	Sequence int64        // of the last event
+	Memory   int64        // that the guest has
 	Session  *sessionMark `json:",omitempty"`
 }
 
@@ -59,6 +60,7 @@ func (p *part) suspend(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (
 		EvalID: p.job.evalID, Run: p.job.run, Limits: p.job.limits, Used: p.total(), Script: p.job.scriptSHA256,
 		Manifest: p.job.tools.Manifest(), Emit: p.job.emit, Origins: p.origins.list(), Ledger: p.calls.ledger,
 		Sequence: p.events.last + 1, // the one that tells of it, once it is done
+		Memory:   out.Usage.MemoryPeakBytes,
 		Session:  p.session,
 	}
 	for _, call := range p.calls.inOrder() {

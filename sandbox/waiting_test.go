@@ -233,3 +233,29 @@ func TestManyWarningsAreBounded(t *testing.T) {
 	require.Len(t, res.Warnings, 32)
 	assert.Equal(t, "69 more calls were not awaited", res.Warnings[31].Message)
 }
+
+func TestWhatSomebodyRepliesForATrustedToolHasALabel(t *testing.T) {
+	t.Parallel()
+	s := newTest(t, one(func(g *guest) (any, error) {
+		v, err := g.do("tools.ask", `[]`)
+		return json.RawMessage(v), err
+	}), &Options{Policy: asks})
+	trusted, remote := says("ask", 7), tools.Remote("ask", "", nil)
+	trusted.DangerouslyTrustResults, remote.DangerouslyTrustResults = true, true
+	for _, c := range []struct {
+		tool  tools.Tool
+		reply Reply
+		want  string
+	}{
+		{trusted, value(1, `"from elsewhere"`), "sandbox, tool:ask"},
+		{trusted, Reply{ID: 1, Error: &ReplyError{Message: "from elsewhere"}}, "sandbox, tool:ask"},
+		{trusted, Reply{ID: 1, Allow: true}, "sandbox"},
+		{remote, value(1, `"of the client"`), "sandbox"},
+	} {
+		granted := set(t, c.tool)
+		first := suspendOne(t, s, Request{Tools: granted})
+		res, err := s.Resume(t.Context(), ResumeRequest{Continuation: first.Continuation, Tools: granted, Replies: []Reply{c.reply}})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, res.Logs.Origin)
+	}
+}

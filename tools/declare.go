@@ -120,6 +120,9 @@ func (d *declarer) method(name, indent string) string {
 		d.side = "Output"
 		result = d.typeOf(d.tool.output.compiled, place{indent: indent}).text
 	}
+	if name == "new" { // bare, it would be what a constructor takes
+		name = quote(name)
+	}
 	return fmt.Sprintf("%s%s%s(args%s: %s): Promise<%s>;\n", comment(text, indent), indent, name, optional, args, result)
 }
 

@@ -26,6 +26,7 @@ func goldenSet(t testing.TB) *tools.Set {
 		tools.Fetch(client),
 		tools.Remote("ask", "Asks a person. */ const x = 1; /*\n\n  Waits\u202e for days.\n", json.RawMessage(`{"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]}`)),
 		tools.Tool{Name: "crm.list", Handler: returns(nil), Idempotent: true},
+		tools.Tool{Name: "crm.new", Handler: returns(nil)},
 		tools.Tool{
 			Name: "crm.lookup", Description: "Finds a customer.", Idempotent: true, Handler: returns(nil),
 			Input: json.RawMessage(`{
@@ -86,6 +87,7 @@ async function main(): Promise<void> {
   const everything: unknown = await tools.crm.list();
   await tools.ask({ question: "Really?", why: [everything] });
   await tools.crm.notes.add({ text: "a" });
+  await tools.crm.new();
   const [first, second, ...rest] = await tools.delete();
   const a: string = first, b: 1 | 2 | undefined = second, c: (boolean | null)[] = rest;
   void [a, b, c];
@@ -105,7 +107,7 @@ void main;
 	declarations := all.Declarations()
 	wrong := []string{
 		`void tools.crm.lookup();`, `void tools.crm.lookup({});`, `void tools.crm.lookup({ id: "7" });`, `void tools.crm.lookup({ id: 7, more: 1 });`, `void tools.crm.lookup({ id: 7 }, 1);`,
-		`void tools.crm.delete({});`, `tools.crm = 1;`, `void tools.fetch("x");`, `void tools.crm.notes.add({});`, `void tools.crm.notes.add({ text: "a", more: 1 });`,
+		`void tools.crm.delete({});`, `void new tools.crm({});`, `tools.crm = 1;`, `void tools.fetch("x");`, `void tools.crm.notes.add({});`, `void tools.crm.notes.add({ text: "a", more: 1 });`,
 		`void tools.crm.lookup({ id: 7 }).then(c => c.name);`, `void fetch("x", { redirect: "perhaps" });`, `void x;`,
 	}
 	files := map[string]string{"tools.d.ts": declarations, "right.ts": script}

@@ -109,15 +109,21 @@ func (g *granted) refusal(ctx context.Context, err error) Answer {
 	switch {
 	case errors.Is(err, ErrSuspend):
 		return Answer{Suspended: true}
-	case isRefused:
+	case isRefused && g.kind == kindFetch:
 		failure = g.denied(CodeEgressDenied, oneLine(refused.Reason))
+	case isRefused: // other tools do not say where they ask, unless in their own words
+		reason := "a request that it makes is not allowed"
+		if isTold {
+			reason = told.message
+		}
+		failure = g.denied(CodeEgressDenied, reason)
 	case isTold && told.denied:
 		failure = g.denied(CodePolicy, told.message)
 	case isTold && told.message != "":
 		failure = g.told(told.message)
 	case errors.Is(context.Cause(ctx), errTimeOver):
 		failure = g.toolError(CodeTimeout, tookLonger(g.Timeout))
-	case isUnanswered && g.kind == kindFetch: // other tools do not say where they ask
+	case isUnanswered && g.kind == kindFetch:
 		failure = g.told(oneLine(unanswered.Reason))
 	}
 	return Answer{Failure: failure, Cause: err}

@@ -7,13 +7,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/loom-sandbox/sandboxd/egress"
+	"github.com/loom-sandbox/sandboxd/taint"
 )
 
 // Fetch is the script's global fetch, of what the client's rules allow; it is
 // named "fetch". A request that is refused is a DeniedError in the script, with
-// [CodeEgressDenied]. A response carries the label of the host that gave it, also
-// where the tool says that its results are trusted; [Tool.Origin] is the label of
-// failures. The client's own timeout holds. Without a client it cannot be granted.
+// [CodeEgressDenied]. A response carries the label of the host that gave it, and
+// of those that redirected to it, also where the tool says that its results are
+// trusted; [Tool.Origin] is the label of failures. The client's own timeout holds.
+// Without a client it cannot be granted.
 func Fetch(c *egress.Client) Tool {
 	t := Tool{
 		Name:           fetchName,
@@ -97,4 +99,14 @@ func fetch(ctx context.Context, c *egress.Client, call *Call) (any, error) {
 		response.BodyBase64 = base64.StdEncoding.EncodeToString(got.Body)
 	}
 	return fromOrigin{value: response, origin: got.Origin}, nil
+}
+
+// MarshalJSON writes the label, for a handler that calls that of [Fetch] and puts
+// what it returns into a result of its own.
+func (f fromOrigin) MarshalJSON() ([]byte, error) {
+	labelled, err := taint.WrapValue(f.origin, f.value)
+	if err != nil {
+		return nil, err
+	}
+	return labelled.MarshalJSON()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loom-sandbox/sandboxd/egress"
+	"github.com/loom-sandbox/sandboxd/taint"
 	"github.com/loom-sandbox/sandboxd/tools"
 )
 
@@ -92,6 +93,24 @@ func TestFetchGivesAResponseWithTheLabelOfItsHost(t *testing.T) {
 		assert.Equal(t, want, got, args)
 		assert.Equal(t, "fetch:127.0.0.1", answer.Origin)
 	}
+}
+
+func TestAResponseWithinAResultKeepsItsLabel(t *testing.T) {
+	t.Parallel()
+	base, client := echo(t)
+	get := tools.Fetch(client).Handler
+	set := lookup(t, func(ctx context.Context, call *tools.Call) (any, error) {
+		got, err := get(ctx, call)
+		return map[string]any{"page": got}, err
+	})
+	answer := set.Answer(t.Context(), ask(fmt.Sprintf(`[{"url": "%s/bytes"}]`, base)), nil)
+	require.Nil(t, answer.Failure, "%v", answer.Cause)
+	value, origins, err := taint.Strip(answer.Value)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"fetch:127.0.0.1"}, origins)
+	var got struct{ Page map[string]any }
+	require.NoError(t, json.Unmarshal(value, &got))
+	assert.Equal(t, "/wA=", got.Page["bodyBase64"])
 }
 
 func TestFetchRefusesWhatNoRuleAllows(t *testing.T) {
@@ -179,9 +198,19 @@ func TestARequestWithoutAResponseSaysWhatEgressSays(t *testing.T) {
 	}
 	assert.Equal(t, tools.Failure{Name: tools.NameTool, Code: tools.CodeFailed, Message: "crm.lookup failed"},
 		failure(t, lookup(t, ours(base)).Answer(t.Context(), ask(`[]`), nil)))
-	refused := failure(t, lookup(t, ours("https://example.com/")).Answer(t.Context(), ask(`[]`), nil))
+	refuses := ours("https://billing.internal.example/")
+	refused := failure(t, lookup(t, refuses).Answer(t.Context(), ask(`[]`), nil))
+	assert.Equal(t, tools.Failure{
+		Name: tools.NameDenied, Denied: true, Code: tools.CodeEgressDenied,
+		Message: "crm.lookup was denied: a request that it makes is not allowed",
+	}, refused)
+	inWords := func(ctx context.Context, call *tools.Call) (any, error) {
+		_, err := refuses(ctx, call)
+		return nil, tools.Failf("the bill cannot be read: %w", err)
+	}
+	refused = failure(t, lookup(t, inWords).Answer(t.Context(), ask(`[]`), nil))
+	assert.Equal(t, "crm.lookup was denied: the bill cannot be read: error", refused.Message)
 	assert.Equal(t, tools.CodeEgressDenied, refused.Code)
-	assert.Equal(t, tools.NameDenied, refused.Name)
 }
 
 func TestFetchWithoutAClientCannotBeGranted(t *testing.T) {

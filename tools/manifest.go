@@ -25,12 +25,41 @@ type ManifestTool struct {
 	Remote *RemoteTool `json:"remote,omitempty"`
 }
 
-// RemoteTool is what [Remote] was called with, but for the name, and its output
-// schema.
+// RemoteTool is what makes a tool that was made by [Remote], but for the name. That
+// its results are trusted is not kept: whoever made it says so again.
 type RemoteTool struct {
 	Description string          `json:"description,omitempty"`
 	Input       json.RawMessage `json:"inputSchema,omitempty"`
 	Output      json.RawMessage `json:"outputSchema,omitempty"`
+	// Origin, MaxCalls, MaxResultBytes and Idempotent are those of the [Tool]; zero
+	// where they are the defaults.
+	Origin         string `json:"origin,omitempty"`
+	MaxCalls       int64  `json:"maxCalls,omitempty"`
+	MaxResultBytes int64  `json:"maxResultBytes,omitempty"`
+	Idempotent     bool   `json:"idempotent,omitempty"`
+}
+
+// remoteTool is what a manifest has of g.
+func (g *granted) remoteTool() *RemoteTool {
+	r := &RemoteTool{
+		Description: g.Description, Input: bytes.Clone(g.Input), Output: bytes.Clone(g.Output),
+		MaxCalls: g.MaxCalls, Idempotent: g.Idempotent,
+	}
+	if g.Origin != "tool:"+g.Name {
+		r.Origin = g.Origin
+	}
+	if g.MaxResultBytes != DefaultResultBytes {
+		r.MaxResultBytes = g.MaxResultBytes
+	}
+	return r
+}
+
+// tool is the reverse.
+func (r *RemoteTool) tool(name string) Tool {
+	t := Remote(name, r.Description, r.Input)
+	t.Output, t.Origin = r.Output, r.Origin
+	t.MaxCalls, t.MaxResultBytes, t.Idempotent = r.MaxCalls, r.MaxResultBytes, r.Idempotent
+	return t
 }
 
 // MismatchError says which tool of a manifest a set has not, or has otherwise.
@@ -50,7 +79,7 @@ func (s *Set) Manifest() Manifest {
 		g := s.tools[name]
 		entry := ManifestTool{Name: name}
 		if g.Remote {
-			entry.Remote = &RemoteTool{Description: g.Description, Input: bytes.Clone(g.Input), Output: bytes.Clone(g.Output)}
+			entry.Remote = g.remoteTool()
 		} else {
 			entry.InputSHA256, entry.OutputSHA256 = hashOf(g.Input), hashOf(g.Output)
 		}
@@ -95,9 +124,7 @@ func FromManifest(m Manifest) (*Set, error) {
 	var remote []Tool
 	for _, entry := range m {
 		if entry.Remote != nil {
-			t := Remote(entry.Name, entry.Remote.Description, entry.Remote.Input)
-			t.Output = entry.Remote.Output
-			remote = append(remote, t)
+			remote = append(remote, entry.Remote.tool(entry.Name))
 		}
 	}
 	return NewSet(remote...)

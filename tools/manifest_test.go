@@ -45,6 +45,33 @@ func TestAManifestSurvivesBeingWritten(t *testing.T) {
 	assert.True(t, remote.Answer(t.Context(), call, nil).Suspended)
 }
 
+func TestARemoteToolIsMadeOfItsManifestWithAllOfItsBounds(t *testing.T) {
+	t.Parallel()
+	tool := tools.Remote("ask", "Asks somebody.", json.RawMessage(`{"type":"object"}`))
+	tool.Output, tool.Origin, tool.Idempotent = json.RawMessage(`{"type":"string"}`), "person", true
+	tool.MaxCalls, tool.MaxResultBytes = 2, 9
+	set := newSet(t, tool)
+	require.NoError(t, set.Matches(set.Manifest()))
+	again, err := tools.FromManifest(set.Manifest())
+	require.NoError(t, err)
+	require.NoError(t, again.Matches(set.Manifest()))
+	want, _ := set.Tool("ask")
+	got, _ := again.Tool("ask")
+	assert.Equal(t, want, got)
+	for _, bad := range []string{`1`, `"too long"`} {
+		answer := again.AnswerWith(&tools.Call{Tool: "ask"}, json.RawMessage(bad))
+		assert.NotNil(t, answer.Failure, bad)
+	}
+	tool.Output = json.RawMessage(`{"type":"number"}`)
+	require.EqualError(t, newSet(t, tool).Matches(set.Manifest()), `tools: "ask" has another output schema`)
+
+	tool.DangerouslyTrustResults = true
+	again, err = tools.FromManifest(newSet(t, tool).Manifest())
+	require.NoError(t, err)
+	got, _ = again.Tool("ask")
+	assert.Equal(t, "tool:ask", got.Origin, "nobody trusts it any more")
+}
+
 func TestASetMatchesWhatHasTheSameSchemas(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"n":{"minimum":1.0}}}`

@@ -263,3 +263,52 @@ func TestASessionOnARealEngine(t *testing.T) {
 		assert.Equal(t, "sandbox, tool:echo", res.Value.Origin, "labels stick")
 	})
 }
+
+// TestLessMemoryThanAScriptHasIsTheCallersFault: it is no failure of the backend,
+// and known before anything goes on.
+func TestLessMemoryThanAScriptHasIsTheCallersFault(t *testing.T) {
+	t.Parallel()
+	forEachEngine(t, func(t *testing.T, engine string) {
+		var parts atomic.Int64
+		sb, err := sandbox.New(pooled{}.open(t, engine), &sandbox.Options{Observer: func(_ context.Context, e sandbox.Event) {
+			if e.Type == sandbox.EventResumed {
+				parts.Add(1)
+			}
+		}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, sb.Close()) })
+		const fills = "globalThis.kept = new Uint8Array(20 << 20).fill(7); "
+		set, little := toolbox(t), sandbox.Limits{MemoryBytes: 8 << 20}
+		refused := func(err error) {
+			t.Helper()
+			var request *sandbox.RequestError
+			require.ErrorAs(t, err, &request)
+			assert.Equal(t, "limits.memoryBytes", request.Field)
+		}
+
+		first, err := sb.Eval(t.Context(), sandbox.Request{Script: fills + "await tools.waits(); kept.length", Tools: set})
+		require.NoError(t, err)
+		resume := sandbox.ResumeRequest{Continuation: first.Continuation, Tools: set, Limits: little, Replies: []sandbox.Reply{{ID: 1, Value: json.RawMessage(`1`)}}}
+		_, err = sb.Resume(t.Context(), resume)
+		refused(err)
+		assert.Zero(t, parts.Load())
+		resume.Limits = sandbox.Limits{MemoryBytes: first.Usage.MemoryPeakBytes}
+		res, err := sb.Resume(t.Context(), resume)
+		require.NoError(t, err)
+		require.Nil(t, res.Error, "%+v", res.Error)
+
+		session, err := sb.NewSession(t.Context(), sandbox.SessionOptions{})
+		require.NoError(t, err)
+		res, err = session.Eval(t.Context(), sandbox.Request{Script: fills + "1"})
+		require.NoError(t, err)
+		require.Nil(t, res.Error, "%+v", res.Error)
+		_, err = session.Eval(t.Context(), sandbox.Request{Script: "1", Limits: little})
+		refused(err)
+		saved, err := session.Save()
+		require.NoError(t, err)
+		again, err := sb.RestoreSession(t.Context(), saved)
+		require.NoError(t, err)
+		_, err = again.Eval(t.Context(), sandbox.Request{Script: "1", Limits: little})
+		refused(err)
+	})
+}
