@@ -16,12 +16,16 @@ import (
 // moduleRoot as seen from this package.
 const moduleRoot = "../.."
 
-func TestTheGoBlockOfTheReadmeIsTheBodyOfTheExample(t *testing.T) {
+func TestTheGoBlocksOfTheReadmeAreOfTheExamples(t *testing.T) {
 	t.Parallel()
 	readme := read(t, "README.md")
 	blocks := codeBlocks(readme, "go")
-	require.Len(t, blocks, 1, "README.md has one block of Go")
+	require.NotEmpty(t, blocks, "README.md has a block of Go")
 	assert.Equal(t, exampleBody(t, "backends/wazero/example_test.go", "Example"), blocks[0])
+	program := dedent(read(t, "examples/codemode/main.go"))
+	for _, block := range blocks[1:] {
+		assert.Contains(t, program, "\n"+block+"\n", "the further blocks are lines of the example")
+	}
 }
 
 // codeBlocks are the contents of a document's fenced blocks of one language.
