@@ -77,6 +77,7 @@ type call struct {
 	tool     string          // empty where the script was not handed it
 	args     json.RawMessage // as the script gave them: an array
 	at       tools.Position
+	origin   string // the label of args: of all that the script had been given
 	state    callState
 	allowed  bool // somebody allowed it: the policy is not asked
 }
@@ -234,7 +235,7 @@ func (c *calls) give() []spi.Reply {
 func (c *calls) next() *call {
 	call := c.queue[0]
 	c.queue = c.queue[1:]
-	call.state = callRunning
+	call.state, call.origin = callRunning, c.from.label()
 	c.running++
 	return call
 }
@@ -264,7 +265,7 @@ func (c *calls) answer(ctx context.Context, call *call) finishedCall {
 func (c *calls) asked(call *call) *tools.Call {
 	return &tools.Call{
 		EvalID: c.job.evalID, ID: call.id, Tool: call.tool, Args: call.args,
-		ScriptSHA256: c.job.scriptSHA256, Position: call.at,
+		ArgsOrigin: call.origin, ScriptSHA256: c.job.scriptSHA256, Position: call.at,
 	}
 }
 
@@ -279,7 +280,7 @@ func (c *calls) take(f finishedCall) {
 	case a.Suspended:
 		call.state = callSuspended
 	case a.Failure != nil:
-		c.fail(call, a.Failure, f.took)
+		c.failFor(call, a.Failure, a.Cause, f.took)
 	default:
 		c.fulfil(call, a.Value, f.took)
 	}
@@ -313,7 +314,12 @@ func (c *calls) refuse(call *call, code, message string, took time.Duration) {
 
 // fail tells of a failure and has the script hear of it.
 func (c *calls) fail(call *call, f *tools.Failure, took time.Duration) {
-	e := Event{Type: EventToolAnswered, CallID: call.id, Tool: call.tool, Code: f.Code, Duration: took}
+	c.failFor(call, f, nil, took)
+}
+
+// failFor is fail for a reason that only operators may know.
+func (c *calls) failFor(call *call, f *tools.Failure, cause error, took time.Duration) {
+	e := Event{Type: EventToolAnswered, CallID: call.id, Tool: call.tool, Code: f.Code, Duration: took, Cause: cause}
 	switch {
 	case f.Code == tools.CodeEgressDenied:
 		e.Type = EventEgressDenied

@@ -56,6 +56,10 @@ type Event struct {
 	Duration time.Duration
 	// Code says why a call was refused or failed; see [Error.Code].
 	Code string
+	// Cause is what really happened where a call failed, nil where Code says all. It
+	// is for operators: it may hold whatever a handler's error says, and is not a
+	// part of the JSON.
+	Cause error
 	// Status and Kind are how the eval ended. A failure of the backend itself, which
 	// is no result, is told as [spi.KindBackend].
 	Status Status

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -174,4 +175,40 @@ func TestARequestThatIsRefusedByTheNetworkIsAnEventOfItsOwn(t *testing.T) {
 	p.calls.take(finishedCall{refused, tools.Answer{Failure: &tools.Failure{Name: tools.NameDenied, Denied: true, Code: tools.CodeEgressDenied}}, 0})
 	assert.Equal(t, []string{"EGRESS_DENIED 1 EGRESS_DENIED"}, told.told())
 	assert.Equal(t, failure{"fetch", tools.CodeEgressDenied}, p.calls.ledger.Failed[1])
+}
+
+func TestOperatorsHearWhyACallFailedAndFromWhereItsArgumentsAre(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("dial 10.0.0.7:5432: refused")
+	var heard []Event
+	var origins []string
+	s := newTest(t, one(func(g *guest) (any, error) {
+		if _, err := g.do("tools.first", `[]`); err != nil {
+			return nil, err
+		}
+		return g.do("tools.second", `[]`)
+	}), &Options{Observer: func(_ context.Context, e Event) { heard = append(heard, e) }})
+	note := func(v any, err error) tools.Handler {
+		return func(_ context.Context, call *tools.Call) (any, error) {
+			origins = append(origins, call.ArgsOrigin)
+			return v, err
+		}
+	}
+	res, err := s.Eval(t.Context(), Request{Script: "s", Input: []byte(`{"__loomTainted":{"origin":"mail"},"value":1}`), Tools: set(t,
+		tools.Tool{Name: "first", Handler: note(1, nil)}, tools.Tool{Name: "second", Handler: note(nil, cause)})})
+	require.NoError(t, err)
+	require.NotNil(t, res.Error)
+	assert.Equal(t, []string{"sandbox, mail", "sandbox, mail, tool:first"}, origins)
+	causes := 0
+	for _, e := range heard {
+		text, err := json.Marshal(e)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "10.0.0.7")
+		if e.Cause != nil {
+			causes++
+			require.ErrorIs(t, e.Cause, cause)
+			assert.Equal(t, "second", e.Tool)
+		}
+	}
+	assert.Equal(t, 1, causes)
 }

@@ -94,6 +94,10 @@ type Call struct {
 	// Policies and handlers get the one JSON object that it holds, checked against
 	// the schema. Guest data.
 	Args json.RawMessage
+	// ArgsOrigin is the label of Args: the join of the origins of all that the script
+	// had been given before. A handler that stores Args where others read them stores
+	// it with them; see [taint.Wrap].
+	ArgsOrigin string
 	// ScriptSHA256 is the hash of the script, in hex.
 	ScriptSHA256 string
 	// Position is where the script made the call; zero where that is not known.
