@@ -24,6 +24,7 @@ type hostCalls struct {
 
 	made, bytes int64
 	refused     spi.LimitName // the first that was reached
+	limited     bool          // the last one that was not taken was over a limit
 }
 
 // begin starts the account of an eval.
@@ -33,6 +34,7 @@ func (c *hostCalls) begin() { *c = hostCalls{last: c.last} }
 // answers 0 where there may be no more.
 func (h *Host) takeCall(text []byte) uint64 {
 	c := &h.calls
+	c.limited = false
 	if c.made >= h.limits.HostCalls {
 		return c.refuse(spi.LimitHostCalls)
 	}
@@ -58,6 +60,7 @@ func (h *Host) takeCall(text []byte) uint64 {
 }
 
 func (c *hostCalls) refuse(limit spi.LimitName) uint64 {
+	c.limited = true
 	if c.refused == "" {
 		c.refused = limit
 	}

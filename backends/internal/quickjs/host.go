@@ -54,6 +54,7 @@ type Host struct {
 	deadline time.Time
 	granted  int64 // fuel handed out in all
 	ticks    uint64
+	worked   int64 // since the clock was looked at for it
 
 	units      int64         // of a slice
 	running    *atomic.Int32 // evals of the same image
@@ -192,6 +193,22 @@ func (h *Host) tick() error {
 	fuel := h.slice(burnt)
 	h.granted = burnt + fuel
 	h.inst.SetGlobal(GlobalFuel, uint64(fuel))
+	return nil
+}
+
+// workBytes is how much the host reads or writes for a guest between two looks at
+// the clock: some milliseconds at most. The guest pays no fuel for that.
+const workBytes = 1 << 20
+
+// work accounts for what the host does for the guest within a slice.
+func (h *Host) work(bytes int64) error {
+	if h.worked += bytes; h.worked < workBytes {
+		return nil
+	}
+	h.worked = 0
+	if h.stopNow() {
+		return errStopped
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ const (
 	opErrorClasses = 37 // names of the error's class and those it extends, a line each
 	opCall         = 48 // a host function is called: its name and arguments
 	opEvent        = 49 // an event of the script's: its type and data
+	opCallLimited  = 51 // was the call that was not taken one too many, or too large?
 	opErrorCall    = 50 // the error is one that the host gave: the ID of its call, or 0
 	opResult       = 64 // and one for each type of valueTypes
 )
@@ -80,6 +81,10 @@ func (h *Host) emit(op, address, length uint32) uint64 {
 		return h.log(levels()[op], text)
 	case op == opCall:
 		return h.takeCall(text)
+	case op == opCallLimited:
+		if !h.calls.limited {
+			return 0
+		}
 	case op == opEvent:
 		return h.takeEvent(text)
 	case op == opErrorCall:

@@ -38,7 +38,7 @@ func (e *eval) verdict(failure error, source string) *spi.ScriptError {
 		out.Kind = spi.KindMemory
 	case errors.Is(failure, errDeadlock):
 		out.Kind = spi.KindDeadlock
-	case threw && s.thrown.engine && e.inst.Global(GlobalStackLow) != 0:
+	case threw && s.thrown.engine && !given && e.inst.Global(GlobalStackLow) != 0:
 		out.Kind = spi.KindStackOverflow
 	case syntax:
 		out.Kind = spi.KindSyntax

@@ -3,6 +3,7 @@ package quickjs
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/loom-sandbox/sandboxd/backends/internal/wasmbin"
 )
@@ -78,7 +79,11 @@ func answer(module, name string) func(*Host, []uint64) error {
 			return func(h *Host, _ []uint64) error { return h.tick() }
 		}
 		return func(h *Host, stack []uint64) error {
-			stack[0] = h.emit(uint32(stack[0]), uint32(stack[1]), uint32(stack[2]))
+			op, address, length := uint32(stack[0]), uint32(stack[1]), uint32(stack[2])
+			if err := h.work(int64(length)); err != nil {
+				return err
+			}
+			stack[0] = h.emit(op, address, length)
 			return nil
 		}
 	}
@@ -121,12 +126,19 @@ func answer(module, name string) func(*Host, []uint64) error {
 				return nil
 			}
 			buf, ok := window(h.inst.Memory(), uint32(stack[0]), uint32(stack[1]))
-			if stack[0] = errnoFault; ok {
-				for i := range buf {
-					buf[i] = byte(h.random.next() >> 56)
-				}
-				stack[0] = errnoSuccess
+			if !ok {
+				stack[0] = errnoFault
+				return nil
 			}
+			for chunk := range slices.Chunk(buf, workBytes) {
+				for i := range chunk {
+					chunk[i] = byte(h.random.next() >> 56)
+				}
+				if err := h.work(int64(len(chunk))); err != nil {
+					return err
+				}
+			}
+			stack[0] = errnoSuccess
 			return nil
 		}
 	default: // no files, no network, no processes, no waiting

@@ -5,6 +5,7 @@
 OP.CALL = 48;
 OP.EVENT = 49;
 OP.ERROR_CALL = 50;
+OP.CALL_LIMITED = 51;
 
 const MAX_NAME = 256;
 const NativeWeakMap = WeakMap;
@@ -71,8 +72,10 @@ function queueCall(name, begin, args, caller) {
   return new NativePromise((resolve, reject) => {
     if (emit(OP.CALL, begin + jsonStringify(placeIn(stack)) + (args === '' ? ']' : ',' + args + ']'))) {
       mapSet(callsWithoutReply, ++callCount, { __proto__: null, name, resolve, reject, stack });
-    } else {
+    } else if (emit(OP.CALL_LIMITED, '')) {
       reject(callError(0, name, 'DeniedError', name + ': denied: more calls or larger arguments than allowed', stack));
+    } else {
+      reject(new NativeTypeError(name + ': the arguments nest too deeply, or have two names that are the same as valid Unicode'));
     }
   });
 }
