@@ -65,7 +65,7 @@ func TestAnEvalCrossesIntoTheGuestTwiceAndAPreparedOneOnce(t *testing.T) {
 		{"timers", "for (let i = 0; i < 3; i++) await new Promise(done => setTimeout(done, 10)); 'late'", 2},
 		{"logs", "console.log('a'); console.log('b'); 1", 2},
 		// Three texts are parsed, one complaint is read and one function freed.
-		{"top-level return", "return [1]", 7},
+		{"top-level return", "return [1]", 8},
 	} {
 		req := script(c.source)
 		req.Input = []byte("[1,2,3]")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loom-sandbox/sandboxd/backends/wasmtime"
 	"github.com/loom-sandbox/sandboxd/backends/wazero"
+	"github.com/loom-sandbox/sandboxd/sandbox"
 	"github.com/loom-sandbox/sandboxd/spi"
 )
 
@@ -260,4 +261,39 @@ func TestResultsOfEarlierEvalsAreNotKept(t *testing.T) {
 			require.Nil(t, out.Error, "eval %d: %+v", i, out.Error)
 		}
 	})
+}
+
+// TestAStateDoesNotGrowFromEvalToEval: what no script can reach is not put away,
+// whatever it was: results, calls, errors, the parser's leavings.
+func TestAStateDoesNotGrowFromEvalToEval(t *testing.T) {
+	t.Parallel()
+	sb := newSandbox(t, nil)
+	set := toolbox(t)
+	for _, script := range []string{
+		"await tools.echo({ a: [1, 2, 3] })", "return 1", "({ a: [1, 2, 3].map((n) => ({ n })) })",
+		"try { null.x } catch (e) { e.stack }", "try { await tools.fails() } catch (e) { e.message }", "const c = Math.random(); c", "setTimeout(() => {}, 5); 1",
+	} {
+		session, err := sb.NewSession(t.Context(), sandbox.SessionOptions{})
+		require.NoError(t, err)
+		size := func() int {
+			saved, err := session.Save()
+			require.NoError(t, err)
+			return len(saved)
+		}
+		early := 0
+		for i := range 200 {
+			res, err := session.Eval(t.Context(), sandbox.Request{Script: script, Tools: set})
+			require.NoError(t, err)
+			require.Nil(t, res.Error, "%+v", res.Error)
+			if i == 40 {
+				early = size()
+			}
+		}
+		if late := size(); !strings.HasPrefix(script, "setTimeout") { // that one leaves timers
+			assert.Less(t, late, early+early/4, script)
+		} else {
+			assert.Greater(t, late, early, "what can be reached is kept")
+		}
+		require.NoError(t, session.Close())
+	}
 }

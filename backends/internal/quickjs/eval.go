@@ -200,7 +200,14 @@ func (e *eval) throw(as error) error {
 	if err != nil {
 		return err
 	}
-	return e.tell(reason, as)
+	told := e.tell(reason, as)
+	if !errors.Is(told, as) { // it was stopped meanwhile
+		return told
+	}
+	if _, err := e.call(fnFreeValue, uint64(e.img.handles.Context), reason); err != nil {
+		return err
+	}
+	return told
 }
 
 // tell has the prelude describe what was thrown. A description that fails is an

@@ -196,11 +196,8 @@ func (i *Isolate) part(ctx context.Context, source string, run func(*eval) error
 	i.spent, i.wear, i.waiting = true, WearBroken, nil
 	e := &eval{img: i.img, inst: h.inst, h: h}
 	failure := e.attempt(ctx, func() error {
-		if i.leftover {
-			if err := e.discard(); err != nil {
-				return err
-			}
-			i.leftover = false
+		if err := i.free(e); err != nil {
+			return err
 		}
 		return run(e)
 	})
