@@ -161,6 +161,15 @@ func secretAttacks() []attack {
 				assert.Contains(t, string(got.Body), "X-A: {{secret:API}}")
 			},
 		},
+		{
+			name: "secret as the host of a redirect", denied: KindRedirect, dials: 1,
+			rules: []string{`api.example.com:443 header="Authorization: Bearer {{secret:API}}"`},
+			setup: func(w *world) { w.options.Secrets = SecretMap(map[string]string{"API": "plain-token-42"}) },
+			api:   redirectTo(http.StatusFound, "https://plain-token-42.evil.test/"),
+			check: func(t *testing.T, w *world, _ *Response) {
+				assert.Equal(t, masked+".evil.test", w.denied[0].Host, "operators' logs are no place for it either")
+			},
+		},
 		set("authorization"),
 		set("AUTHORIZATION"),
 		under,

@@ -105,7 +105,7 @@ func (k *call) refuse(h hop, err error) error {
 	denied = k.mask.denied(denied)
 	if observe := k.client.options.Observe; observe != nil {
 		seen.Kind, seen.Reason, seen.Redirected = denied.Kind, denied.Reason, h.redirected
-		seen.Method, seen.Host, seen.Port = h.method, h.target.host.name, h.target.port
+		seen.Method, seen.Host, seen.Port = h.method, k.mask.text(h.target.host.name), h.target.port
 		observe(seen)
 	}
 	return denied

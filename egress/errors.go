@@ -79,7 +79,7 @@ type Denied struct {
 	Kind   Kind
 	Reason string // as in [DeniedError]
 	Method string // "" if it was not valid
-	Host   string // in canonical form; "" if the URL could not be read
+	Host   string // in canonical form, without secrets; "" if the URL could not be read
 	Port   uint16
 	// Address is the address that the name led to, and Class what it is, such as
 	// "loopback"; both are for [KindAddress] only.

@@ -100,7 +100,7 @@ const (
 	//	{"url": "…", "method": "GET", "headers": [["name", "value"], …], "body": "…"}
 	//
 	// in which "bodyBase64" takes the place of "body" for bytes that are not
-	// UTF-8, and both are absent where there is none; also "redirect" may be
+	// UTF-8, or much longer as JSON, and both are absent where there is none; also "redirect" may be
 	// "error" or "manual". The reply's value is
 	//
 	//	{"url": "…", "status": 200, "statusText": "OK", "redirected": false, "headers": [["name", "value"], …], "body": "…"}

@@ -122,6 +122,7 @@ func TestAHandlerTellsTheScriptOnlyWhatItMeansTo(t *testing.T) {
 		{"words that wrap an error", tools.Failf("away: %w (%w)", secret, tools.Failf("twice")), "crm.lookup: away: error (twice)", false},
 		{"words about another's words", tools.Failf("step 2: %v", fmt.Errorf("%s: %w", secretPath, tools.Failf("no rows"))), "crm.lookup: step 2: no rows", false},
 		{"words with odd verbs", tools.Failf("%d %#v %+v %x", secret, secret, secret, secret), `crm.lookup: %!d(tools.hidden=error) "error" error 6572726f72`, false},
+		{"words about a list of errors", tools.Failf("%v", []error{secret, tools.Failf("no rows"), nil}), "crm.lookup: [error no rows error]", false},
 		{"several lines", tools.Failf("a\n\tb\r\x00c\u2028d\x1b[2Je\u200b"), "crm.lookup: a b c d [2Je", false},
 		{"not UTF-8", tools.Failf("a\xffb"), "crm.lookup: a\ufffdb", false},
 		{"a refusal", tools.Denied("that customer is\nanother's"), "crm.lookup was denied: that customer is another's", true},

@@ -51,14 +51,22 @@ type Failure struct {
 }
 
 // Failf returns an error whose text the script sees, where a handler returns it,
-// also wrapped in others. An argument that is an error is not shown by its text,
-// which may have paths or addresses in it, but as "error", unless Failf or
-// Denied made it; it is kept for operators, and %w wraps it.
+// also wrapped in others. An argument that is an error, or a list of errors, is not
+// shown by its text, which may have paths or addresses in it, but as "error",
+// unless Failf or Denied made it; it is kept for operators, and %w wraps it.
+// Errors deeper inside of arguments are shown.
 func Failf(format string, args ...any) error {
 	shown := make([]any, len(args))
 	for i, arg := range args {
-		if err, ok := arg.(error); ok {
-			arg = hide(err)
+		switch given := arg.(type) {
+		case error:
+			arg = hide(given)
+		case []error:
+			all := make([]hidden, len(given))
+			for j, err := range given {
+				all[j] = hide(err)
+			}
+			arg = all
 		}
 		shown[i] = arg
 	}

@@ -93,12 +93,30 @@ func fetch(ctx context.Context, c *egress.Client, call *Call) (any, error) {
 		URL: got.URL, Status: got.Status, StatusText: got.StatusText, Redirected: got.Redirected,
 		Headers: append([][2]string{}, got.Headers...), // never null
 	}
-	if utf8.Valid(got.Body) {
+	if utf8.Valid(got.Body) && writtenBytes(got.Body) <= 2*len(got.Body) {
 		response.Body = string(got.Body)
 	} else {
 		response.BodyBase64 = base64.StdEncoding.EncodeToString(got.Body)
 	}
 	return fromOrigin{value: response, origin: got.Origin}, nil
+}
+
+// writtenBytes is the length of text as a JSON string, as [json.Marshal] writes it.
+// A body of control characters or brackets is six times as long as it came, and a
+// server can send very much of it in few bytes: base64 bounds that.
+func writtenBytes(text []byte) int {
+	n := len(text)
+	for i, c := range text {
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
+			n++
+		case c < ' ', c == '<', c == '>', c == '&':
+			n += 5
+		case c == 0xe2 && i+2 < len(text) && text[i+1] == 0x80 && text[i+2]&^1 == 0xa8: // line separators
+			n += 3
+		}
+	}
+	return n
 }
 
 // MarshalJSON writes the label, for a handler that calls that of [Fetch] and puts

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,39 @@ func TestAResponseWithinAResultKeepsItsLabel(t *testing.T) {
 	var got struct{ Page map[string]any }
 	require.NoError(t, json.Unmarshal(value, &got))
 	assert.Equal(t, "/wA=", got.Page["bodyBase64"])
+}
+
+func TestABodyThatWouldGrowAsJSONIsWrittenAsBase64(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"<p>An ordinary page, with <b>few</b> brackets &amp; \"quotes\".</p>\n": false,
+		strings.Repeat("\"\\\n\r\t\b\f", 1000):                                  false,
+		strings.Repeat("\x01", 1000):                                            true,
+		strings.Repeat("<", 1000):                                               true,
+		strings.Repeat("\u2028\u2029", 1000):                                    false,
+		strings.Repeat("<a>", 1000) + strings.Repeat("é", 1000):                 true,
+		"": false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+		u, err := url.Parse(server.URL)
+		require.NoError(t, err)
+		address := netip.MustParseAddrPort(u.Host)
+		client, err := egress.New(egress.Options{Rules: []egress.Rule{{
+			Host: address.Addr().String(), Port: address.Port(), Scheme: "http", DangerouslyAllowPrivateAddresses: true,
+		}}})
+		require.NoError(t, err)
+		answer := fetched(t, newSet(t, tools.Fetch(client)), `[{"url": "%s"}]`, server.URL)
+		server.Close()
+		require.Nil(t, answer.Failure)
+		assert.Less(t, len(answer.Value), 2*len(text)+500)
+		var got struct {
+			Body       string
+			BodyBase64 []byte
+		}
+		require.NoError(t, json.Unmarshal(answer.Value, &got))
+		assert.Equal(t, want, got.BodyBase64 != nil, "%.20q", text)
+		assert.Equal(t, text, got.Body+string(got.BodyBase64))
+	}
 }
 
 func TestFetchRefusesWhatNoRuleAllows(t *testing.T) {
