@@ -48,11 +48,14 @@ func (o *origins) take(into *map[string]struct{}, given []string) {
 		if _, there := (*into)[origin]; there || origin == "" || origin == taint.OriginSandbox {
 			continue
 		}
-		if *into == nil {
-			*into = map[string]struct{}{}
-		}
 		if len(*into) >= maxOrigins {
 			origin = taint.OriginBoundExceeded
+			if _, there := (*into)[origin]; there {
+				continue // and the label stays as it is
+			}
+		}
+		if *into == nil {
+			*into = map[string]struct{}{}
 		}
 		(*into)[origin] = struct{}{}
 		o.joined = ""
