@@ -86,8 +86,14 @@ func (k *call) request(ctx context.Context, h hop, r *rule) *http.Request {
 		req.Body = io.NopCloser(bytes.NewReader(h.body))
 		req.ContentLength = int64(len(h.body))
 	}
-	return req.WithContext(ctx)
+	return req.WithContext(untraced{ctx})
 }
+
+// untraced is a context without values. With net/http/httptrace the caller's could
+// ask for each header that is sent, and so for secrets.
+type untraced struct{ context.Context }
+
+func (untraced) Value(any) any { return nil }
 
 // transport sends on this connection, once: a connection that was checked for one
 // request is never used for another.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"testing"
@@ -41,6 +42,24 @@ func TestGoCodeIsUnderTheSameRules(t *testing.T) {
 		assert.Contains(t, text, part)
 	}
 	assert.Empty(t, res.Request.Header.Get("Authorization"), "the caller's request does not show the secret")
+}
+
+func TestATraceDoesNotSeeSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, withSecret)
+	var seen []string
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		WroteHeaderField: func(name string, _ []string) { seen = append(seen, name) },
+	})
+	req, err := http.NewRequestWithContext(ctx, "GET", apiURL, nil)
+	require.NoError(t, err)
+	res, err := w.client().HTTPClient().Do(req)
+	require.NoError(t, err)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	assert.Contains(t, string(body), "Authorization: ", "it was sent")
+	assert.Empty(t, seen)
 }
 
 func TestABodyThatNeverEndsIsGivenUpInTime(t *testing.T) {

@@ -273,7 +273,7 @@ func (c *calls) asked(call *call) *tools.Call {
 func (c *calls) take(f finishedCall) {
 	c.running--
 	call, a := f.call, f.answer
-	c.from.add(a.Origin)
+	c.from.know(a.Origin)
 	switch {
 	case a.Suspended && c.cannotSuspend != "":
 		c.refuse(call, tools.CodePolicy, call.tool+" waits for somebody to decide, and "+c.cannotSuspend, f.took)

@@ -92,7 +92,7 @@ func (c *Continuations) check() (errs []error) {
 
 // sealedFormat is the version of what is sealed. Who changes the meaning of
 // header raises it.
-const sealedFormat = 1
+const sealedFormat = 2
 
 // stateSlack is what a state may have beyond the guest's memory: globals, tables.
 const stateSlack = int64(16 << 20)

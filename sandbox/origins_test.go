@@ -88,16 +88,67 @@ func TestTheInputIsMeasuredWithItsLabels(t *testing.T) {
 func TestOriginsAreKeptWithinBounds(t *testing.T) {
 	t.Parallel()
 	o := newOrigins("b", "", taint.OriginSandbox, "a")
-	assert.Equal(t, []string{"a", "b"}, o.list())
+	assert.Equal(t, []string{"a", "b"}, o.lists().Claimed)
 	before := o.label()
 	o.add("a", "b")
 	assert.Equal(t, before, o.label())
 	for i := range 10 * maxOrigins {
 		o.add(fmt.Sprint("origin ", i))
 	}
-	assert.Len(t, o.list(), maxOrigins+1)
-	assert.Contains(t, o.list(), taint.OriginBoundExceeded)
+	assert.Len(t, o.lists().Claimed, maxOrigins+1)
+	assert.Contains(t, o.lists().Claimed, taint.OriginBoundExceeded)
 	assert.NotEqual(t, before, o.label())
 	require.NoError(t, taint.CheckOrigin(o.label()))
 	assert.Contains(t, o.label(), "more")
+}
+
+func TestNoLabelInDataPushesOutWhatTheHostKnows(t *testing.T) {
+	t.Parallel()
+	flood := make([]any, 300)
+	for i := range flood {
+		flood[i] = taint.Wrap(fmt.Sprintf("!%03d", i), json.RawMessage(`1`))
+	}
+	all := set(t, says("page", flood), says("web", 1), says("ask", 1))
+	s := newTest(t, one(func(g *guest) (any, error) {
+		for _, tool := range []string{"page", "web", "ask"} {
+			if _, err := g.do("tools."+tool, `[]`); err != nil {
+				return nil, err
+			}
+		}
+		return 1, nil
+	}), &Options{Policy: asks})
+	first := suspendOne(t, s, Request{Tools: all})
+	assert.Equal(t, "sandbox, !000, !001, !002, !003, !004, tool:page, tool:web, +252 more", first.Logs.Origin)
+	res, err := s.Resume(t.Context(), ResumeRequest{Continuation: first.Continuation, Tools: all, Replies: []Reply{value(3, `1`)}})
+	require.NoError(t, err)
+	assert.Equal(t, "sandbox, !000, !001, !002, !003, tool:ask, tool:page, tool:web, +253 more", res.Value.Origin)
+
+	x, err := s.NewSession(t.Context(), SessionOptions{})
+	require.NoError(t, err)
+	first, err = x.Eval(t.Context(), Request{Script: "s", Tools: all})
+	require.NoError(t, err)
+	_, err = x.Resume(t.Context(), ResumeRequest{Continuation: first.Continuation, Tools: all, Replies: []Reply{value(3, `1`)}})
+	require.NoError(t, err)
+	saved, err := x.Save()
+	require.NoError(t, err)
+	again, err := s.RestoreSession(t.Context(), saved)
+	require.NoError(t, err)
+	res, err = again.Eval(t.Context(), Request{Script: "s"})
+	require.NoError(t, err)
+	require.NotNil(t, res.Error, "it was handed nothing")
+	assert.Equal(t, "sandbox, !000, !001, !002, !003, tool:ask, tool:page, tool:web, +253 more", res.Logs.Origin)
+}
+
+func TestWithinALabelAllOriginsAreAlike(t *testing.T) {
+	t.Parallel()
+	o := newOrigins("mail", "a, b, +3 more", "tool:x")
+	o.know("tool:x", "crm, web")
+	assert.Equal(t, taint.Join("sandbox", "mail", "a, b, +3 more", "tool:x", "crm, web"), o.label())
+	again := newOrigins()
+	again.recall(o.lists())
+	assert.Equal(t, o.label(), again.label())
+	for i := range 9 {
+		o.know(fmt.Sprint("z", i))
+	}
+	assert.Equal(t, "sandbox, crm, tool:x, web, z0, z1, z2, z3, +11 more", o.label())
 }

@@ -42,7 +42,8 @@ type settled struct {
 	call    *call
 	value   json.RawMessage
 	failure *tools.Failure
-	origins []string
+	claimed []string // origins of labels in value
+	known   string   // the origin of the reply
 }
 
 // reopen takes up the calls that waited.
@@ -100,7 +101,7 @@ func (c *calls) settleOne(field string, r *Reply, open *call) (settled, error) {
 		if r.Error.Name == tools.NameDenied {
 			s.failure.Denied, s.failure.Code = true, tools.CodePolicy
 		}
-		s.origins = append(s.origins, replyOrigin(&info))
+		s.known = replyOrigin(&info)
 	case r.Allow && len(r.Value) == 0 && r.Error == nil:
 		if info.Remote {
 			return s, &RequestError{field + ".allow", "is not possible: the tool is run by the client; allowed is value or error"}
@@ -113,7 +114,7 @@ func (c *calls) settleOne(field string, r *Reply, open *call) (settled, error) {
 
 // takeValue checks a result that came from elsewhere like one of the tool's own.
 func (c *calls) takeValue(field string, r *Reply, s *settled) error {
-	stripped, origins, err := unlabel(field+".value", r.Value)
+	stripped, claimed, err := unlabel(field+".value", r.Value)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (c *calls) takeValue(field string, r *Reply, s *settled) error {
 	if a.Failure != nil {
 		return &RequestError{field + ".value", "is not what the tool returns: " + a.Failure.Message}
 	}
-	s.value, s.origins = a.Value, append(origins, replyOrigin(&info))
+	s.value, s.claimed, s.known = a.Value, claimed, replyOrigin(&info)
 	return nil
 }
 
@@ -139,7 +140,8 @@ func replyOrigin(tool *tools.Info) string {
 func (c *calls) apply(all []settled) {
 	for i := range all {
 		s := &all[i]
-		c.from.add(s.origins...)
+		c.from.know(s.known)
+		c.from.add(s.claimed...)
 		switch {
 		case s.failure != nil:
 			c.fail(s.call, s.failure, 0)

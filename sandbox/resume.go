@@ -86,6 +86,7 @@ func (s *Sandbox) resume(ctx context.Context, req *ResumeRequest, c *continuatio
 	}
 	p := s.newPart(ctx, j, c.Ledger)
 	p.used, p.session, p.keep, p.events.last = c.Used, c.Session, keep, c.Sequence
+	p.origins.recall(c.Origins)
 	p.calls.reopen(c.Pending)
 	p.bounds.CallBytes = max(p.bounds.CallBytes, argumentBytes(c.Pending)) // made under another limit, perhaps
 	settled, err := p.calls.settle(req.Replies)
@@ -142,7 +143,7 @@ func (s *Sandbox) readmit(req *ResumeRequest, c *continuation) (*job, error) {
 	if err := limits.hold(c.Memory); err != nil {
 		return nil, err
 	}
-	j := &job{limits: limits, evalID: c.EvalID, run: c.Run, scriptSHA256: c.Script, origins: c.Origins}
+	j := &job{limits: limits, evalID: c.EvalID, run: c.Run, scriptSHA256: c.Script}
 	j.config = spi.Config{Limits: limits.enforced()}
 	set := req.Tools
 	if set == nil {

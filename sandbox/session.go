@@ -109,7 +109,7 @@ type sessionState struct {
 	packed  []byte // compressed; nil where no eval has succeeded yet
 	bytes   int64  // of the state
 	memory  int64  // that the guest has
-	origins []string
+	origins originLists
 	last    int64 // the last call
 	run     Run
 }

@@ -34,7 +34,7 @@ func (x *Session) Eval(ctx context.Context, req Request) (*Result, error) {
 		return nil, err
 	}
 	p := s.newPart(ctx, j, newLedger(from.last))
-	p.origins.add(from.origins...)
+	p.origins.recall(from.origins)
 	p.session = &sessionMark{x.id, from.id}
 	next := x.keepIn(p)
 	open := func(ctx context.Context) (spi.Isolate, error) {
@@ -125,7 +125,7 @@ func (x *Session) keeper(next *kept) keeper {
 			last = max(last, out.Pending[i].ID)
 		}
 		next.state = &sessionState{
-			id: newID(), packed: packed, bytes: int64(len(raw)), memory: out.Usage.MemoryPeakBytes, origins: p.origins.list(), last: last, run: p.job.run,
+			id: newID(), packed: packed, bytes: int64(len(raw)), memory: out.Usage.MemoryPeakBytes, origins: p.origins.lists(), last: last, run: p.job.run,
 		}
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ type savedSession struct {
 	Options   SessionOptions
 	Fresh     bool `json:",omitempty"` // no eval has succeeded yet
 	Memory    int64
-	Origins   []string
+	Origins   originLists
 	Last      int64
 	Run       Run
 }

@@ -20,8 +20,8 @@ type suspended struct {
 	Used     time.Duration // of Limits.TotalTime
 	Script   string        // SHA-256
 	Manifest tools.Manifest
-	Emit     bool     `json:",omitempty"`
-	Origins  []string `json:",omitempty"`
+	Emit     bool `json:",omitempty"`
+	Origins  originLists
 	Ledger   *ledger
 	Pending  []pendingCall
 	Sequence int64        // of the last event
@@ -58,7 +58,7 @@ func (p *part) suspend(ctx context.Context, iso spi.Isolate, out *spi.Outcome) (
 	}
 	kept := suspended{
 		EvalID: p.job.evalID, Run: p.job.run, Limits: p.job.limits, Used: p.total(), Script: p.job.scriptSHA256,
-		Manifest: p.job.tools.Manifest(), Emit: p.job.emit, Origins: p.origins.list(), Ledger: p.calls.ledger,
+		Manifest: p.job.tools.Manifest(), Emit: p.job.emit, Origins: p.origins.lists(), Ledger: p.calls.ledger,
 		Sequence: p.events.last + 1, // the one that tells of it, once it is done
 		Memory:   out.Usage.MemoryPeakBytes,
 		Session:  p.session,
