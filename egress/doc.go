@@ -88,7 +88,7 @@
 //	request body               1 MiB   [Options.RequestBytes]
 //	response headers           64 KiB  [Options.ResponseHeaderBytes]
 //	response body, received    4 MiB   [Options.ResponseBytes]
-//	response body, decoded     8 MiB   [Options.DecodedBytes]          gzip and deflate; nothing else is decoded
+//	response body, decoded     4 MiB   [Options.DecodedBytes]          gzip and deflate; nothing else is decoded
 //	addresses of a name        256     of which 4 are tried
 //	secret                     8 bytes to 4 KiB of ASCII
 //

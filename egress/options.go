@@ -21,7 +21,7 @@ const (
 	DefaultRequestBytes        = 1 << 20
 	DefaultResponseHeaderBytes = 64 << 10
 	DefaultResponseBytes       = 4 << 20
-	DefaultDecodedBytes        = 8 << 20
+	DefaultDecodedBytes        = 4 << 20
 	DefaultMaxRedirects        = 5
 )
 

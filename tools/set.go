@@ -96,7 +96,10 @@ func assemble(all []*granted, n int) (*Set, error) {
 
 // grant checks a tool and fills in its defaults.
 func grant(t *Tool) (*granted, error) {
-	if t.kind != kindFetch || t.Name != fetchName {
+	if t.kind == kindFetch && t.Name != fetchName {
+		return nil, &GrantError{Tool: t.Name, Problem: "is made by Fetch; such a tool keeps the name fetch"}
+	}
+	if t.kind != kindFetch {
 		if err := CheckName(t.Name); err != nil {
 			return nil, err
 		}
@@ -134,6 +137,10 @@ func grant(t *Tool) (*granted, error) {
 	}
 	if err := taint.CheckOrigin(g.Origin); err != nil {
 		return bad("has an origin that is not allowed", err)
+	}
+	// With these, a label would not tell results from what the script says itself.
+	if parts, more := taint.Origins(g.Origin); more > 0 || slices.Contains(parts, taint.OriginSandbox) {
+		return bad(fmt.Sprintf("has an origin that is not allowed; it is neither %q nor one with \"+N more\" in it", taint.OriginSandbox), nil)
 	}
 	if t.DangerouslyTrustResults {
 		g.Origin = ""

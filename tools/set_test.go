@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/loom-sandbox/sandboxd/egress"
 	"github.com/loom-sandbox/sandboxd/tools"
 )
 
@@ -72,6 +73,18 @@ func TestWhatCannotBeGrantedIsRefusedWithItsName(t *testing.T) {
 		{"the beginning of another", []tools.Tool{named("crm.lookup"), named("crm$"), named("crm")}, `"crm" is a tool and also the beginning`},
 		{"too many", many, `at most 128`},
 		{"an origin", with(func(t *tools.Tool) { t.Origin = "<script>" }), `"crm.lookup" has an origin that is not allowed`},
+		{"the origin of what the script says", with(func(t *tools.Tool) { t.Origin = "sandbox" }), `it is neither "sandbox" nor`},
+		{"the same, joined", with(func(t *tools.Tool) { t.Origin = "crm, sandbox" }), `it is neither "sandbox" nor`},
+		{"an origin that leaves some out", with(func(t *tools.Tool) { t.Origin = "crm, +3 more" }), `"+N more" in it`},
+		{"a fetch of another name", func() []tools.Tool {
+			client, err := egress.New(egress.Options{})
+			if err != nil {
+				panic(err)
+			}
+			tool := tools.Fetch(client)
+			tool.Name = "http.get"
+			return []tools.Tool{tool}
+		}(), `"http.get" is made by Fetch`},
 		{"a long description", with(func(t *tools.Tool) { t.Description = strings.Repeat("a", tools.MaxDescriptionBytes+1) }), `at most 8192 bytes`},
 		{"a description that is not UTF-8", with(func(t *tools.Tool) { t.Description = "\xff" }), `UTF-8`},
 		{"time below zero", with(func(t *tools.Tool) { t.Timeout = -1 }), `at most 1h0m0s, and zero means 30s`},
