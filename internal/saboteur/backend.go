@@ -19,6 +19,7 @@ type hooks struct {
 	request  func(i *isolate, req *spi.Request)
 	eval     evalFunc
 	outcome  func(i *isolate, out *spi.Outcome)
+	goOn     goOnFunc
 	close    func(i *isolate) error
 	closeAll func(b *Backend) error
 
@@ -29,7 +30,8 @@ type hooks struct {
 }
 
 // Backend is a good one with a defect. It implements [spi.Backend] and, if the
-// good one does, [spi.Preparer].
+// good one does, [spi.Preparer]; its isolates are as much of a [spi.Caller] as
+// those of the good one.
 type Backend struct {
 	good  spi.Backend
 	hooks hooks
@@ -165,6 +167,11 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 // run is the good eval. A limit that a hook changed does not give itself away.
 func run(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
 	out, err := i.whole().Eval(ctx, req)
+	return i.asAsked(out, err)
+}
+
+// asAsked names limits as the caller set them.
+func (i *isolate) asAsked(out *spi.Outcome, err error) (*spi.Outcome, error) {
 	if err == nil && out.Error != nil && out.Error.Limit != nil {
 		name := out.Error.Limit.Name
 		if value, ok := limitOf(&i.asked.Limits, name); ok {
@@ -196,6 +203,10 @@ func limitOf(l *spi.Limits, name spi.LimitName) (int64, bool) {
 		return l.OutputBytes, true
 	case spi.LimitLogs:
 		return l.LogBytes, true
+	case spi.LimitHostCalls:
+		return l.HostCalls, true
+	case spi.LimitCallBytes:
+		return l.CallBytes, true
 	}
 	return 0, false
 }

@@ -71,5 +71,6 @@ func Defects() []Defect {
 		prepareDefects(),
 		preparedDefects(),
 		preparedEndDefects(),
+		callDefects(),
 	)
 }
