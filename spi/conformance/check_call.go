@@ -13,7 +13,7 @@ func callChecks() []Check {
 	must := func(id, rule string, b body, more ...Need) Check {
 		return Check{ID: id, Level: MUST, Rule: rule, Needs: append([]Need{NeedHostCalls}, more...), body: b}
 	}
-	return []Check{
+	return append([]Check{
 		must("CALL-001", "Where host calls are declared, an isolate is a Caller, and a call gets its reply.", calls),
 		{
 			ID: "CALL-002", Level: MUST, Rule: "Where host calls are not declared, a request with functions is refused with ErrUnsupported.",
@@ -21,7 +21,21 @@ func callChecks() []Check {
 		},
 		must("CALL-003", "A call waits with its ID, its function's name and its arguments as JSON.", callArguments().body()),
 		must("CALL-004", "A call is at the line where the script made it, if it says where.", callLines),
-	}
+
+		must("CALL-005", "A promise is fulfilled with the value of its reply, whatever JSON that is.", replyValues().body()),
+		must("CALL-006", "Arguments and values of a megabyte arrive whole.", largeCalls),
+		must("CALL-007", "A call that failed rejects with the class, name, message and function that the reply says.", replyErrors().body()),
+		must("CALL-008", "An error of a call that nobody catches ends the script as denied or as an exception, with the call.", uncaughtCalls().body()),
+		must("CALL-009", "No script can pass an error of its own off as one of a call, or take the mark from one.", forgedCalls().body()),
+
+		must("CALL-010", "Calls that are made at once wait at once, in the order of their IDs.", callsAtOnce),
+		must("CALL-011", "Replies may come in any order, in parts and not at all, and are settled in the given order.", repliesInParts),
+		must("CALL-012", "A reply that is not valid or that no call waits for is ErrReply, and nothing has changed.", wrongReplies),
+		must("CALL-013", "Continue is ErrNotWaiting where no script waits.", notWaiting),
+		must("CALL-014", "The IDs of an isolate's calls go on from one eval to the next.", callIDsGoOn),
+		must("CALL-015", "A function that was not handed out is a call by its name, and is not there for the operator in.", absentFunctions().body()),
+		must("CALL-016", "Nothing of host calls is there for a script that was handed no functions, and no other than those handed out.", withoutFunctions),
+	}, callRunChecks(must)...)
 }
 
 func calls(ctx context.Context, s *subject) error {
