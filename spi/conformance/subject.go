@@ -230,7 +230,9 @@ func wellFormedError(e *spi.ScriptError) error {
 	noLimit := []spi.Kind{
 		spi.KindSyntax, spi.KindException, spi.KindUnserializable, spi.KindDeadlock, spi.KindDenied, spi.KindCancelled, spi.KindKilled, spi.KindBackend,
 	}
-	if e.Limit != nil && slices.Contains(noLimit, e.Kind) {
+	// A call that a limit refuses is a denial, and no other is for a limit.
+	ofCalls := e.Kind == spi.KindDenied && e.Limit != nil && (e.Limit.Name == spi.LimitHostCalls || e.Limit.Name == spi.LimitCallBytes)
+	if e.Limit != nil && slices.Contains(noLimit, e.Kind) && !ofCalls {
 		return fmt.Errorf("error of the kind %s names the limit %s", e.Kind, e.Limit.Name)
 	}
 	if e.Line < 0 || e.Column < 0 || e.Line == 0 && e.Column != 0 {
