@@ -107,6 +107,7 @@ type isolate struct {
 	noted atomic.Bool   // what a defect remembers of the last eval
 	lines []spi.LogLine // and of all of them
 	sum   int64
+	last  int64 // ID of a call
 
 	mu   sync.Mutex
 	good spi.Isolate // guarded by mu; see renew

@@ -2,6 +2,7 @@ package saboteur
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loom-sandbox/sandboxd/spi"
 )
@@ -28,6 +29,70 @@ func callDefects() []Defect {
 			Name: "call-without-path", Wrong: "A call names its function without the objects that it is in.",
 			CaughtBy: []string{"CALL-003"}, Seen: "wanted [1 tools.a",
 			build: pendingCalls(func(c *spi.HostCall) { c.Function = c.Function[len(c.Function)-1:] }),
+		},
+		{
+			Name: "calls-in-reverse", Wrong: "Calls that wait are shown with the last one first.",
+			CaughtBy: []string{"CALL-010"}, Seen: "after 4",
+			build: outcome(func(_ *isolate, out *spi.Outcome) {
+				out.Pending = slices.Clone(out.Pending)
+				slices.Reverse(out.Pending)
+			}),
+		},
+		{
+			Name: "one-call-at-a-time", Wrong: "Only the first of the calls that wait is shown.",
+			CaughtBy: []string{"CALL-010", "CALL-011"}, Seen: "calls without a reply are [1 tools.a",
+			build: outcome(func(_ *isolate, out *spi.Outcome) { out.Pending = out.Pending[:min(1, len(out.Pending))] }),
+		},
+		{
+			Name: "call-ids-of-the-eval", Wrong: "Every eval counts its calls from one.",
+			CaughtBy: []string{"CALL-014"}, Seen: "wanted [3 tools.a []]",
+			build: func() hooks {
+				return hooks{
+					eval: func(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
+						i.sum = i.last
+						return run(ctx, i, req)
+					},
+					outcome: func(i *isolate, out *spi.Outcome) {
+						out.Pending = slices.Clone(out.Pending)
+						for n := range out.Pending {
+							i.last = max(i.last, out.Pending[n].ID)
+							out.Pending[n].ID -= i.sum
+						}
+					},
+				}
+			},
+		},
+		{
+			Name: "absent-functions-are-undefined", Wrong: "A function that was not handed out is undefined.",
+			CaughtBy: []string{"CALL-015"}, Seen: "undefined",
+			build: before("if (globalThis.tools) Object.setPrototypeOf(tools, Object.prototype)"),
+		},
+		{
+			Name: "hands-out-emit", Wrong: "Who is handed a function is handed emit with it.",
+			CaughtBy: []string{"CALL-016"}, Seen: `with [tools.a]: value is ["object","undefined","undefined","undefined","function"`,
+			build: request(func(_ *isolate, req *spi.Request) {
+				if len(req.Functions) > 0 && !slices.Contains(req.Functions, spi.FunctionEmit) {
+					req.Functions = append(slices.Clone(req.Functions), spi.FunctionEmit)
+				}
+			}),
+		},
+		{
+			Name: "hands-out-errors", Wrong: "The classes of errors of calls are there for every script.",
+			CaughtBy: []string{"CALL-016"}, Seen: `"function","function"], wanted`,
+			build: request(func(_ *isolate, req *spi.Request) {
+				if len(req.Functions) == 0 {
+					req.Functions = []string{"unused"}
+				}
+			}),
+		},
+		{
+			Name: "forgets-calls-at-the-end", Wrong: "A script that has ended has no pending calls.",
+			CaughtBy: []string{"CALL-019"}, Seen: "calls without a reply are []",
+			build: outcome(func(_ *isolate, out *spi.Outcome) {
+				if !out.Waits() {
+					out.Pending = nil
+				}
+			}),
 		},
 		{
 			Name: "call-one-line-off", Wrong: "Lines of calls are counted from zero.",

@@ -72,5 +72,8 @@ func Defects() []Defect {
 		preparedDefects(),
 		preparedEndDefects(),
 		callDefects(),
+		replyDefects(),
+		callLimitDefects(),
+		callEndDefects(),
 	)
 }
