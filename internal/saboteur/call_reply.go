@@ -1,6 +1,7 @@
 package saboteur
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -121,6 +122,16 @@ func replyDefects() []Defect {
 			CaughtBy: []string{"CALL-013"}, Seen: "error is spi: reply to no pending call",
 			build: insteadOfContinue(spi.ErrNotWaiting, func(context.Context, *isolate, []spi.Reply) (*spi.Outcome, error) {
 				return nil, spi.ErrReply
+			}),
+		},
+		{
+			Name: "fetches-without-status", Wrong: "A response that was fetched has the status 200.",
+			CaughtBy: []string{"CALL-038"}, Seen: "value is [200,true",
+			build: replying(func(replies []spi.Reply) []spi.Reply {
+				for n := range replies {
+					replies[n].Value = bytes.Replace(replies[n].Value, []byte(`"status":404`), []byte(`"status":200`), 1)
+				}
+				return replies
 			}),
 		},
 		{

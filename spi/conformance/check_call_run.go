@@ -45,6 +45,8 @@ func callRunChecks(must func(id, rule string, b body, more ...Need) Check) []Che
 
 		many(must("CALL-036", "The same script with the same replies gives the same parts, fuel and bytes.", callsSame, NeedImage)),
 		many(must("CALL-037", "A prepared script with functions has the same parts as one that is not prepared.", callsPrepared, NeedPrepares)),
+
+		must("CALL-038", "Where fetch is handed out, it is a call with the request, and its reply is the response.", callsFetch),
 	}
 }
 
