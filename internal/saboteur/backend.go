@@ -103,11 +103,12 @@ type isolate struct {
 	running sync.Mutex // held by evals that are waited for
 
 	// What hooks may use; an isolate runs one eval at a time.
-	ran   spi.Request   // the request as the caller made it
-	noted atomic.Bool   // what a defect remembers of the last eval
-	lines []spi.LogLine // and of all of them
-	sum   int64
-	last  int64 // ID of a call
+	ran    spi.Request   // the request as the caller made it
+	noted  atomic.Bool   // what a defect remembers of the last eval
+	lines  []spi.LogLine // and of all of them
+	sum    int64
+	last   int64    // ID of a call
+	handed []string // functions of the eval before
 
 	mu   sync.Mutex
 	good spi.Isolate // guarded by mu; see renew

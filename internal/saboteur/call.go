@@ -86,6 +86,21 @@ func callDefects() []Defect {
 			}),
 		},
 		{
+			Name: "keeps-functions", Wrong: "A script is handed what the one before it was handed as well.",
+			CaughtBy: []string{"CALL-039"}, Seen: `eval 2, with [tools.b]: value is ["tools","emit","DeniedError"`,
+			build: func() hooks {
+				return hooks{request: func(i *isolate, req *spi.Request) {
+					functions := slices.Clone(req.Functions)
+					for _, name := range i.handed {
+						if !slices.Contains(functions, name) {
+							functions = append(functions, name)
+						}
+					}
+					i.handed, req.Functions = req.Functions, functions
+				}}
+			},
+		},
+		{
 			Name: "forgets-calls-at-the-end", Wrong: "A script that has ended has no pending calls.",
 			CaughtBy: []string{"CALL-019"}, Seen: "calls without a reply are []",
 			build: outcome(func(_ *isolate, out *spi.Outcome) {

@@ -47,6 +47,7 @@ func callRunChecks(must func(id, rule string, b body, more ...Need) Check) []Che
 		many(must("CALL-037", "A prepared script with functions has the same parts as one that is not prepared.", callsPrepared, NeedPrepares)),
 
 		must("CALL-038", "Where fetch is handed out, it is a call with the request, and its reply is the response.", callsFetch),
+		must("CALL-039", "A later script of an isolate finds the functions that it was handed, and none of those of an earlier one.", laterFunctions),
 	}
 }
 

@@ -231,3 +231,35 @@ func withoutFunctions(ctx context.Context, s *subject) error {
 	}
 	return nil
 }
+
+// laterFunctions says nothing of what an earlier script kept elsewhere: that is
+// in the heap.
+func laterFunctions(ctx context.Context, s *subject) error {
+	const ask = "['tools', 'crm', 'emit', 'fetch', 'DeniedError'].filter((name) => name in globalThis).concat(globalThis.tools ? Object.keys(tools) : [])"
+	iso, err := s.isolate(ctx, withCalls(10, 1000))
+	if err != nil {
+		return err
+	}
+	for i, c := range []struct {
+		functions []string
+		want      string
+	}{
+		{[]string{"tools.a", "tools.b", spi.FunctionEmit}, `["tools","emit","DeniedError","a","b"]`},
+		{[]string{"tools.b"}, `["tools","DeniedError","b"]`},
+		{[]string{"crm.find", spi.FunctionFetch}, `["crm","fetch","DeniedError"]`},
+		{nil, `[]`},
+		{[]string{"tools.a"}, `["tools","DeniedError","a"]`},
+	} {
+		req := request(ask, "")
+		req.Functions = c.functions
+		d := &dialogue{iso: iso, source: ask}
+		out, err := iso.Eval(ctx, req)
+		if err = d.take("Eval", out, err); err == nil {
+			err = wantValue(d.out, c.want)
+		}
+		if err != nil {
+			return fmt.Errorf("eval %d, with %v: %w", i+1, c.functions, err)
+		}
+	}
+	return nil
+}
