@@ -31,6 +31,9 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	if req.Language != spi.JavaScript {
 		return nil, fmt.Errorf("qjs: language %q; allowed is %q: %w", req.Language, spi.JavaScript, spi.ErrUnsupported)
 	}
+	if len(req.Functions) > 0 {
+		return nil, fmt.Errorf("qjs: %d functions; allowed are none: %w", len(req.Functions), spi.ErrUnsupported)
+	}
 	i.turn.Lock()
 	defer i.turn.Unlock()
 	select {

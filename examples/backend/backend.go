@@ -66,7 +66,7 @@ func Describe() spi.Descriptor {
 	// A child has all the rights of its host, so the wall is still WebAssembly
 	// alone. IsolationProcess is for a process with reduced rights.
 	d.Isolation = spi.IsolationWASM
-	d.Prepares = false // not over the pipe
+	d.Prepares, d.HostCalls, d.Suspends = false, false, false // not over the pipe
 	for i := range d.Enforces {
 		if e := &d.Enforces[i]; e.Limit == spi.LimitTimeout {
 			e.Granularity = int64(overrun)

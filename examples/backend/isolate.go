@@ -49,6 +49,8 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		return nil, spi.ErrIsolateSpent
 	case req.Language != spi.JavaScript:
 		return nil, fmt.Errorf("subprocess: language %.20q: %w; allowed is %s", req.Language, spi.ErrUnsupported, spi.JavaScript)
+	case len(req.Functions) > 0:
+		return nil, fmt.Errorf("subprocess: %d functions: %w; allowed are none", len(req.Functions), spi.ErrUnsupported)
 	case ctx.Err() != nil: // nothing ran, so the isolate is as it was
 		return &spi.Outcome{Error: contextEnded(ctx)}, nil
 	}

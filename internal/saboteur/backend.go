@@ -19,6 +19,7 @@ type hooks struct {
 	request  func(i *isolate, req *spi.Request)
 	eval     evalFunc
 	outcome  func(i *isolate, out *spi.Outcome)
+	goOn     goOnFunc
 	close    func(i *isolate) error
 	closeAll func(b *Backend) error
 
@@ -29,7 +30,8 @@ type hooks struct {
 }
 
 // Backend is a good one with a defect. It implements [spi.Backend] and, if the
-// good one does, [spi.Preparer].
+// good one does, [spi.Preparer]; its isolates are as much of a [spi.Caller] as
+// those of the good one.
 type Backend struct {
 	good  spi.Backend
 	hooks hooks
@@ -101,10 +103,12 @@ type isolate struct {
 	running sync.Mutex // held by evals that are waited for
 
 	// What hooks may use; an isolate runs one eval at a time.
-	ran   spi.Request   // the request as the caller made it
-	noted atomic.Bool   // what a defect remembers of the last eval
-	lines []spi.LogLine // and of all of them
-	sum   int64
+	ran    spi.Request   // the request as the caller made it
+	noted  atomic.Bool   // what a defect remembers of the last eval
+	lines  []spi.LogLine // and of all of them
+	sum    int64
+	last   int64    // ID of a call
+	handed []string // functions of the eval before
 
 	mu   sync.Mutex
 	good spi.Isolate // guarded by mu; see renew
@@ -165,6 +169,11 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 // run is the good eval. A limit that a hook changed does not give itself away.
 func run(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
 	out, err := i.whole().Eval(ctx, req)
+	return i.asAsked(out, err)
+}
+
+// asAsked names limits as the caller set them.
+func (i *isolate) asAsked(out *spi.Outcome, err error) (*spi.Outcome, error) {
 	if err == nil && out.Error != nil && out.Error.Limit != nil {
 		name := out.Error.Limit.Name
 		if value, ok := limitOf(&i.asked.Limits, name); ok {
@@ -196,6 +205,10 @@ func limitOf(l *spi.Limits, name spi.LimitName) (int64, bool) {
 		return l.OutputBytes, true
 	case spi.LimitLogs:
 		return l.LogBytes, true
+	case spi.LimitHostCalls:
+		return l.HostCalls, true
+	case spi.LimitCallBytes:
+		return l.CallBytes, true
 	}
 	return 0, false
 }

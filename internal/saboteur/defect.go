@@ -71,5 +71,9 @@ func Defects() []Defect {
 		prepareDefects(),
 		preparedDefects(),
 		preparedEndDefects(),
+		callDefects(),
+		replyDefects(),
+		callLimitDefects(),
+		callEndDefects(),
 	)
 }

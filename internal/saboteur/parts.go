@@ -104,6 +104,12 @@ func before(code string) func() hooks {
 				if out.Error != nil && out.Error.Line == 1 {
 					out.Error.Column = max(0, out.Error.Column-shift)
 				}
+				out.Pending = slices.Clone(out.Pending)
+				for n := range out.Pending {
+					if c := &out.Pending[n]; c.Line == 1 {
+						c.Column = max(0, c.Column-shift)
+					}
+				}
 			},
 		}
 	}

@@ -225,3 +225,64 @@ func spoken() *spi.Outcome {
 		Usage: spi.Usage{Fuel: 2, Wall: 3, MemoryPeakBytes: 1, LogBytes: 5},
 	}
 }
+
+func TestWithoutDefectCallingIsPassedOn(t *testing.T) {
+	t.Parallel()
+	cfg := &spi.Config{Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 1, OutputBytes: 3, HostCalls: 4, CallBytes: 5}}
+	plain, err := saboteur.Defect{}.Wrap(&recorder{}).Open(t.Context(), cfg)
+	require.NoError(t, err)
+	_, err = plain.(spi.Caller).Continue(t.Context(), nil)
+	require.ErrorIs(t, err, spi.ErrUnsupported, "the good one does not call")
+
+	good := &callingRecorder{}
+	iso, err := saboteur.Defect{}.Wrap(good).Open(t.Context(), cfg)
+	require.NoError(t, err)
+	replies := []spi.Reply{{ID: 1, Value: json.RawMessage("2")}, {ID: 3, Error: &spi.CallError{Name: "n", Message: "m", Denied: true}}}
+	out, err := iso.(spi.Caller).Continue(t.Context(), replies)
+	require.NoError(t, err)
+	assert.Equal(t, replies, good.replies)
+	assert.Equal(t, spoken(), out)
+}
+
+func TestADefectLeavesTheCallersRepliesAlone(t *testing.T) {
+	t.Parallel()
+	list := func() []spi.Reply {
+		return []spi.Reply{
+			{ID: 3, Value: json.RawMessage(`{"__proto__":1,"b":2}`)}, {ID: 1, Error: &spi.CallError{Name: "n", Message: "m", Denied: true}},
+			{ID: 2, Value: json.RawMessage(`"` + strings.Repeat("x", 1<<17) + `"`)},
+		}
+	}
+	for _, d := range saboteur.Defects() {
+		if d.Hangs || d.Meddles {
+			continue
+		}
+		b := d.Wrap(&callingRecorder{})
+		iso, err := b.Open(t.Context(), &spi.Config{Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 8 << 20, OutputBytes: 100}})
+		require.NoError(t, err, d.Name)
+		replies := list()
+		_, _ = iso.(spi.Caller).Continue(t.Context(), replies)
+		assert.Equal(t, list(), replies, d.Name)
+		assert.ErrorIs(t, b.Release(), errBackend, d.Name)
+	}
+}
+
+// callingRecorder is a recorder whose isolate is a caller.
+type callingRecorder struct {
+	recorder
+	replies []spi.Reply
+}
+
+func (r *callingRecorder) Open(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	iso, err := r.recorder.Open(ctx, cfg)
+	return &callingIsolate{iso, r}, err
+}
+
+type callingIsolate struct {
+	spi.Isolate
+	r *callingRecorder
+}
+
+func (i *callingIsolate) Continue(_ context.Context, replies []spi.Reply) (*spi.Outcome, error) {
+	i.r.replies = replies
+	return spoken(), nil
+}

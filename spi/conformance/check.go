@@ -58,6 +58,9 @@ const (
 	NeedImage      Need = "image"
 	NeedPrepares   Need = "preparing"
 	NeedNoPrepares Need = "no preparing"
+
+	NeedHostCalls   Need = "host calls"
+	NeedNoHostCalls Need = "no host calls"
 )
 
 func (n Need) declaredBy(d *spi.Descriptor) bool {
@@ -81,6 +84,10 @@ func (n Need) declaredBy(d *spi.Descriptor) bool {
 		return d.Prepares
 	case NeedNoPrepares:
 		return !d.Prepares
+	case NeedHostCalls:
+		return d.HostCalls
+	case NeedNoHostCalls:
+		return !d.HostCalls
 	}
 	return false
 }
@@ -102,5 +109,6 @@ func Checks() []Check {
 		concurrencyChecks(),
 		closeChecks(),
 		prepareChecks(),
+		callChecks(),
 	)
 }

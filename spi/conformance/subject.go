@@ -164,19 +164,28 @@ func (s *subject) evalOnce(ctx context.Context, iso spi.Isolate, source, input s
 	return s.evalIn(ctx, iso, source, input)
 }
 
-// wellFormed checks what holds for every outcome, whatever the script.
+// wellFormed checks what holds for every outcome of a script that was handed no
+// functions, whatever the script.
 func wellFormed(out *spi.Outcome) error {
+	if out != nil && out.Waits() {
+		return fmt.Errorf("the script waits for the reply to %s, and it was handed no functions", clip(out.Pending[0].Function))
+	}
+	return wellFormedPart(out)
+}
+
+// wellFormedPart checks what holds for every outcome.
+func wellFormedPart(out *spi.Outcome) error {
 	if out == nil {
 		return errors.New("Eval returned no outcome and no error")
 	}
 	switch {
-	case len(out.Value) == 0 && out.Error == nil:
+	case len(out.Value) == 0 && out.Error == nil && !out.Waits():
 		return errors.New("outcome has neither a value nor an error")
 	case len(out.Value) != 0 && out.Error != nil:
 		return fmt.Errorf("outcome has a value and an error (%s)", out.Error.Kind)
 	}
 	u := &out.Usage
-	if min(u.Fuel, int64(u.Wall), u.MemoryPeakBytes, u.OutputBytes, u.LogBytes) < 0 {
+	if min(u.Fuel, int64(u.Wall), u.MemoryPeakBytes, u.OutputBytes, u.LogBytes, u.HostCalls, u.CallBytes) < 0 {
 		return fmt.Errorf("usage has a negative part: %+v", *u)
 	}
 	var logBytes int64
@@ -191,6 +200,9 @@ func wellFormed(out *spi.Outcome) error {
 	}
 	if logBytes != u.LogBytes {
 		return fmt.Errorf("usage says %d bytes of logs, the lines have %d", u.LogBytes, logBytes)
+	}
+	if err := wellFormedCalls(out); err != nil || out.Waits() {
+		return err
 	}
 	if out.Error != nil {
 		return wellFormedError(out.Error)
@@ -218,7 +230,9 @@ func wellFormedError(e *spi.ScriptError) error {
 	noLimit := []spi.Kind{
 		spi.KindSyntax, spi.KindException, spi.KindUnserializable, spi.KindDeadlock, spi.KindDenied, spi.KindCancelled, spi.KindKilled, spi.KindBackend,
 	}
-	if e.Limit != nil && slices.Contains(noLimit, e.Kind) {
+	// A call that a limit refuses is a denial, and no other is for a limit.
+	ofCalls := e.Kind == spi.KindDenied && e.Limit != nil && (e.Limit.Name == spi.LimitHostCalls || e.Limit.Name == spi.LimitCallBytes)
+	if e.Limit != nil && slices.Contains(noLimit, e.Kind) && !ofCalls {
 		return fmt.Errorf("error of the kind %s names the limit %s", e.Kind, e.Limit.Name)
 	}
 	if e.Line < 0 || e.Column < 0 || e.Line == 0 && e.Column != 0 {
