@@ -203,5 +203,8 @@ func (h *Host) uncaught() (id int64, denied, ok bool) {
 
 // grantText is the list of functions as the prelude reads it.
 func grantText(functions []string) []byte {
+	if len(functions) == 0 {
+		return []byte("[]")
+	}
 	return []byte(`["` + strings.Join(functions, `","`) + `"]`)
 }

@@ -27,6 +27,7 @@ type Isolate struct {
 	parsed   *Parsed // of the first eval, nil otherwise; guarded by mu
 	seed     uint64  // of Math.random, to be written before the next part, or 0; guarded by mu
 	begun    bool    // a script has run; guarded by mu
+	handed   bool    // and was handed functions; guarded by mu
 	waiting  *string // source of the script that waits for replies; guarded by mu
 	leftover bool    // a result lies in the guest that nobody needs; guarded by mu
 }
@@ -142,7 +143,9 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		burnt = parsed.fuel
 	}
 	h.begin(burnt)
-	return i.part(ctx, req.Source, func(e *eval) error { return e.first(req, parsed, fresh) })
+	grant := i.handed || len(req.Functions) > 0
+	i.handed = len(req.Functions) > 0
+	return i.part(ctx, req.Source, func(e *eval) error { return e.first(req, parsed, fresh, grant) })
 }
 
 // plant writes the seed of Math.random, if there is one.
@@ -238,7 +241,7 @@ func (e *eval) attempt(ctx context.Context, run func() error) error {
 }
 
 // first is the first part of an eval.
-func (e *eval) first(req *spi.Request, parsed *Parsed, fresh bool) error {
+func (e *eval) first(req *spi.Request, parsed *Parsed, fresh, grant bool) error {
 	if !fresh {
 		if err := e.loosen(); err != nil {
 			return err
@@ -253,7 +256,7 @@ func (e *eval) first(req *spi.Request, parsed *Parsed, fresh bool) error {
 			return err
 		}
 	}
-	if len(req.Functions) > 0 {
+	if grant {
 		if err := e.grant(req.Functions); err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ type record struct {
 	Random  uint64        `json:"random"`
 	Seed    uint64        `json:"seed,omitempty"` // that is still to be planted
 	Begun   bool          `json:"begun,omitempty"`
+	Handed  bool          `json:"handed,omitempty"`
 
 	LastCall int64    `json:"lastCall,omitempty"`
 	Leftover bool     `json:"leftover,omitempty"`
@@ -87,7 +88,7 @@ func (i *Isolate) Suspend(ctx context.Context, maxBytes int64) ([]byte, error) {
 	r := record{
 		Format: FormatVersion, Image: i.img.SHA256,
 		Epoch: h.epoch, Skipped: h.skipped, Earlier: h.earlier, Random: uint64(h.random), Seed: i.seed,
-		LastCall: h.calls.last, Leftover: i.leftover, Burnt: h.granted, Begun: i.begun, Result: h.inst.Global(GlobalPromise),
+		LastCall: h.calls.last, Leftover: i.leftover, Burnt: h.granted, Begun: i.begun, Handed: i.handed, Result: h.inst.Global(GlobalPromise),
 	}
 	if i.waiting != nil {
 		s, c := &h.sink, &h.calls
@@ -231,7 +232,7 @@ func (s *State) Host(r *spi.Resumption) *Host {
 func (s *State) Isolate(lease Lease, h *Host, r *spi.Resumption) *Isolate {
 	rec := &s.record
 	h.inst, h.running, h.watcher = lease.Instance, &s.img.running, lease.Watch
-	i := &Isolate{host: h, img: s.img, lease: lease, seed: rec.Seed, begun: rec.Begun, leftover: rec.Leftover}
+	i := &Isolate{host: h, img: s.img, lease: lease, seed: rec.Seed, begun: rec.Begun, handed: rec.Handed, leftover: rec.Leftover}
 	if r.Seed != nil {
 		i.seed = h.random.next() | 1
 	}

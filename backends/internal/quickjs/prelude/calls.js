@@ -158,9 +158,29 @@ function emitEvent(type, data) {
 }
 defineProperty(emitEvent, 'name', { __proto__: null, value: 'emit', configurable: true });
 
+// What the script before was handed, by the name of the global.
+let granted = createList();
+
+// handOut makes a global, to be taken back before the next script.
+function handOut(name, value) {
+  defineGlobal(name, value);
+  granted[granted.length] = { __proto__: null, name, value };
+}
+
+// takeBack removes what an earlier script was handed, unless it has made something else of it.
+function takeBack() {
+  callsWithoutReply = new NativeMap();
+  for (let i = 0; i < granted.length; i++) {
+    const { name, value } = granted[i];
+    if (dataValue(theGlobal, name) === value) deleteProperty(theGlobal, name);
+  }
+  granted = createList();
+}
+
 // grant hands out the functions of a list, in place of those of an earlier script.
 function grant(names) {
-  callsWithoutReply = new NativeMap();
+  takeBack();
+  if (names.length === 0) return;
   const roots = {};
   for (let i = 0; i < names.length; i++) {
     if (names[i] === 'emit') setOwn(roots, 'emit', emitEvent);
@@ -168,9 +188,9 @@ function grant(names) {
     else placeFunction(roots, '', names[i]);
   }
   const all = ownKeys(roots);
-  for (let i = 0; i < all.length; i++) defineGlobal(all[i], roots[all[i]]);
-  defineGlobal('DeniedError', DeniedError);
-  defineGlobal('ToolError', ToolError);
+  for (let i = 0; i < all.length; i++) handOut(all[i], roots[all[i]]);
+  handOut('DeniedError', DeniedError);
+  handOut('ToolError', ToolError);
 }
 
 // answer settles calls with replies: [id, value] or [id, name, message].

@@ -257,7 +257,7 @@ const fetchGlobals = {
 // installFetch hands fetch, and what belongs to it, to the script.
 function installFetch() {
   const names = ownKeys(fetchGlobals);
-  for (let i = 0; i < names.length; i++) defineGlobal(names[i], fetchGlobals[names[i]]);
+  for (let i = 0; i < names.length; i++) handOut(names[i], fetchGlobals[names[i]]);
 }
 
 const shownOfMessages = {
