@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loom-sandbox/sandboxd/sandbox"
+	"github.com/loom-sandbox/sandboxd/spi"
 	"github.com/loom-sandbox/sandboxd/tools"
 )
 
@@ -130,6 +131,35 @@ func BenchmarkIdleSessions(b *testing.B) {
 			}
 			report(b, samples, "ms/eval")
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/count, "bytes/session")
+		})
+	}
+}
+
+// BenchmarkHostCall reports what one call costs an engine, answered at once by
+// who drives it.
+func BenchmarkHostCall(b *testing.B) {
+	const calls = 200
+	source := fmt.Sprintf("for (let i = 0; i < %d; i++) await tools.echo({ id: i })", calls)
+	for _, engine := range engines() {
+		b.Run(engine.name, func(b *testing.B) {
+			backend := engine.open(b)
+			cfg := waitingConfig()
+			cfg.Limits.HostCalls = calls
+			var samples []float64
+			for b.Loop() {
+				iso, err := backend.Open(b.Context(), cfg)
+				require.NoError(b, err)
+				started := time.Now()
+				out, err := iso.Eval(b.Context(), &spi.Request{Source: source, Language: spi.JavaScript, Input: json.RawMessage("null"), Functions: []string{"tools.echo"}})
+				for err == nil && out.Waits() {
+					out, err = iso.(spi.Caller).Continue(b.Context(), []spi.Reply{{ID: out.Pending[0].ID, Value: json.RawMessage(`{"name":"Ada","open":3}`)}})
+				}
+				samples = append(samples, float64(time.Since(started).Nanoseconds())/1000/calls)
+				require.NoError(b, err)
+				require.Nil(b, out.Error)
+				require.NoError(b, iso.Close())
+			}
+			report(b, samples, "µs/call")
 		})
 	}
 }
