@@ -63,8 +63,23 @@ func (s *Set) AnswerWith(call *Call, value json.RawMessage) Answer {
 		return notGranted(call.Tool)
 	}
 	answer := Answer{Origin: g.Origin}
-	answer.Value, answer.Failure, answer.Cause = g.accept(value)
-	return answer
+	if g.output == nil {
+		answer.Value, answer.Failure, answer.Cause = g.accept(value)
+		return answer
+	}
+	// There is no caller's context; what ends is what is waited for.
+	checked, abandoned, err := guarded(context.Background(), MaxCheckTime, func(context.Context) Answer {
+		raw, failure, cause := g.accept(value)
+		return Answer{Value: raw, Failure: failure, Cause: cause}
+	})
+	checked.Origin, checked.Abandoned = answer.Origin, abandoned
+	if err != nil {
+		checked.Failure, checked.Cause = g.failed(), err
+	}
+	if errors.Is(err, errTimeOver) {
+		checked.Failure = g.toolError(CodeLimit, fmt.Sprintf("returned what took longer than %d ms to check", MaxCheckTime.Milliseconds()))
+	}
+	return checked
 }
 
 func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decision, error)) Answer {
@@ -160,14 +175,23 @@ func (g *granted) accept(raw json.RawMessage) (json.RawMessage, *Failure, error)
 	if int64(len(raw)) > g.MaxResultBytes {
 		return nil, g.toolError(CodeLimit, fmt.Sprintf("returned more than %d bytes", g.MaxResultBytes)), nil
 	}
-	value, err := decode(raw)
-	if err != nil {
+	unusable := func(err error) (json.RawMessage, *Failure, error) {
 		return nil, g.failed(), fmt.Errorf("tools: the result of %s cannot be used: %w", g.Name, err)
 	}
 	if g.output == nil {
+		if err := within(raw); err != nil {
+			return unusable(err)
+		}
 		return raw, nil, nil
 	}
-	if p := g.output.check(unlabelled(value)); p != nil {
+	value, l, err := decode(raw)
+	if err != nil {
+		return unusable(err)
+	}
+	if g.output.stranger && g.output.work(l) > strangersWork {
+		return nil, g.toolError(CodeLimit, "returned too much to check against its output schema"), nil
+	}
+	if p := g.output.check(unlabelled(value), l); p != nil {
 		return nil, g.toolError(CodeFailed, "returned what its output schema does not allow"),
 			fmt.Errorf("tools: the result of %s: %s", g.Name, p.String("the value"))
 	}

@@ -12,61 +12,67 @@ import (
 // arguments take longer fails.
 const MaxCheckTime = 5 * time.Second
 
-// checkArguments is argument, but no longer than [MaxCheckTime], and until ctx
-// ends. The answer has arguments or a failure.
+// checkArguments reads the arguments and checks them, for no longer than
+// [MaxCheckTime], and until ctx ends. The answer has arguments or a failure.
 func (g *granted) checkArguments(ctx context.Context, args json.RawMessage) Answer {
-	answer, abandoned, err := guarded(ctx, MaxCheckTime, func(context.Context) Answer {
-		object, failure, cause := g.argument(args)
-		return Answer{Args: object, Failure: failure, Cause: cause}
-	})
-	switch {
-	case errors.Is(err, errTimeOver):
-		answer.Failure = g.typeError(CodeLimit, fmt.Sprintf("the arguments took longer than %d ms to check", MaxCheckTime.Milliseconds()))
-	case err != nil:
-		answer.Failure = g.failed()
-	default:
+	object, l, answer := g.argument(args)
+	if answer.Failure != nil {
 		return answer
 	}
-	answer.Cause, answer.Abandoned = err, abandoned
+	var (
+		found     *problem
+		abandoned bool
+		err       error
+		work      = g.input.work(l)
+	)
+	switch {
+	case work <= smallWork:
+		found = g.input.check(object, l)
+	case g.input.stranger && work > strangersWork:
+		return Answer{Failure: g.typeError(CodeLimit, "the arguments are too much to check against its schema")}
+	default:
+		found, abandoned, err = guarded(ctx, MaxCheckTime, func(context.Context) *problem { return g.input.check(object, l) })
+	}
+	switch {
+	case errors.Is(err, errTimeOver):
+		text := fmt.Sprintf("the arguments took longer than %d ms to check", MaxCheckTime.Milliseconds())
+		return Answer{Failure: g.typeError(CodeLimit, text), Cause: err, Abandoned: abandoned}
+	case err != nil:
+		return Answer{Failure: g.failed(), Cause: err, Abandoned: abandoned}
+	case found != nil:
+		return Answer{Failure: g.typeError(CodeBadArguments, found.String("the argument"))}
+	}
 	return answer
 }
 
 // argument reads the one object out of the array of a script's arguments: none
-// is an empty object. The failure is nil where the object is what g takes.
-func (g *granted) argument(args json.RawMessage) (json.RawMessage, *Failure, error) {
+// is an empty object. The answer has the object as it is written, or a failure.
+func (g *granted) argument(args json.RawMessage) (any, load, Answer) {
+	no := func(code, text string, cause error) (any, load, Answer) {
+		return nil, load{}, Answer{Failure: g.typeError(code, text), Cause: cause}
+	}
 	if len(args) > MaxArgumentBytes {
-		return nil, g.typeError(CodeLimit, fmt.Sprintf("the arguments must have at most %d bytes as JSON", MaxArgumentBytes)), nil
+		return no(CodeLimit, fmt.Sprintf("the arguments must have at most %d bytes as JSON", MaxArgumentBytes), nil)
 	}
 	if len(args) == 0 {
 		args = json.RawMessage("[]")
 	}
-	decoded, err := decode(args)
-	list, ok := decoded.([]any)
-	if err != nil || !ok {
+	n, object, raw, l, err := decodeList(args)
+	if err != nil {
 		text := "the arguments cannot be read"
 		if errors.Is(err, errDeep) || errors.Is(err, errNumber) {
 			text += ": " + err.Error()
 		}
-		return nil, g.typeError(CodeBadArguments, text), err
+		return no(CodeBadArguments, text, err)
 	}
-	var (
-		object any = map[string]any{}
-		raw        = json.RawMessage("{}")
-	)
-	if len(list) == 1 {
-		var parts []json.RawMessage
-		if err := json.Unmarshal(args, &parts); err != nil || len(parts) != 1 {
-			return nil, g.typeError(CodeBadArguments, "the arguments cannot be read"), err
-		}
-		object, raw = list[0], parts[0]
+	if n == 0 {
+		object, raw = map[string]any{}, json.RawMessage("{}")
+		l.value(0)
 	}
-	if _, ok := object.(map[string]any); !ok || len(list) > 1 {
-		return nil, g.typeError(CodeBadArguments, "takes one argument, an object"), nil
+	if _, ok := object.(map[string]any); !ok || n > 1 {
+		return no(CodeBadArguments, "takes one argument, an object", nil)
 	}
-	if p := g.input.check(object); p != nil {
-		return nil, g.typeError(CodeBadArguments, p.String("the argument")), nil
-	}
-	return raw, nil, nil
+	return object, l, Answer{Args: raw}
 }
 
 // typeError is what a script gets that calls a tool in a wrong way.

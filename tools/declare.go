@@ -112,7 +112,7 @@ func (d *declarer) method(name, indent string) string {
 		}
 	}
 	optional := ""
-	if d.tool.input.check(map[string]any{}) == nil {
+	if d.tool.input.check(map[string]any{}, load{}) == nil {
 		optional = "?"
 	}
 	result := textUnknown

@@ -17,8 +17,22 @@ const maxPathBytes = 160
 // problem is one thing that is wrong with a value: a place and a rule of the
 // schema. It holds nothing of the value but names of members.
 type problem struct {
-	path []string
-	text string // follows the place
+	path  []string
+	fixed string                      // what is wrong
+	err   *jsonschema.ValidationError // says it where fixed is empty
+}
+
+// text follows the place.
+func (p *problem) text() string {
+	if p.fixed != "" {
+		return p.fixed
+	}
+	switch k := p.err.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		return alternatives(p.err)
+	default:
+		return rule(k)
+	}
 }
 
 // pointer is the place as a JSON pointer.
@@ -37,7 +51,7 @@ func (p *problem) String(whole string) string {
 	if place == "" {
 		place = whole
 	}
-	return place + " " + p.text
+	return place + " " + p.text()
 }
 
 // firstProblem is the first in the order of places, and then of texts. The order
@@ -45,13 +59,22 @@ func (p *problem) String(whole string) string {
 func firstProblem(err *jsonschema.ValidationError) *problem {
 	all := problemsOf(err, nil)
 	if len(all) == 0 {
-		return &problem{text: textRefused}
+		return &problem{fixed: textRefused}
 	}
-	first := slices.MinFunc(all, func(a, b problem) int {
-		return cmp.Or(slices.CompareFunc(a.path, b.path, comparePart), cmp.Compare(a.text, b.text))
-	})
-	return &first
+	place := slices.MinFunc(all, comparePlaces).path
+	first := &problem{}
+	for i := range all {
+		if comparePlaces(all[i], problem{path: place}) != 0 {
+			continue
+		}
+		if text := all[i].text(); first.fixed == "" || text < first.fixed {
+			first = &problem{path: place, fixed: text}
+		}
+	}
+	return first
 }
+
+func comparePlaces(a, b problem) int { return slices.CompareFunc(a.path, b.path, comparePart) }
 
 // comparePart orders indexes as numbers, and names as texts.
 func comparePart(a, b string) int {
@@ -74,16 +97,20 @@ const (
 func problemsOf(err *jsonschema.ValidationError, all []problem) []problem {
 	at := err.InstanceLocation
 	add := func(text string, below ...string) {
-		all = append(all, problem{path: append(slices.Clone(at), below...), text: text})
+		if len(below) > 0 {
+			at = append(slices.Clone(at), below...)
+		}
+		all = append(all, problem{path: at, fixed: text, err: err})
+		at = err.InstanceLocation
 	}
 	switch k := err.ErrorKind.(type) {
 	case *kind.AnyOf:
-		add(alternatives(err))
+		add("")
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
 			add("must fit exactly one of the alternatives, and fits more")
 		} else {
-			add(alternatives(err))
+			add("")
 		}
 	case *kind.Contains, *kind.MinContains:
 		add("has too few items that fit")
@@ -109,7 +136,7 @@ func problemsOf(err *jsonschema.ValidationError, all []problem) []problem {
 		}
 	default:
 		if len(err.Causes) == 0 {
-			add(rule(k))
+			add("")
 			break
 		}
 		for _, cause := range err.Causes {

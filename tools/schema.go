@@ -5,22 +5,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"math"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// MaxSchemaBytes bounds one schema.
-const MaxSchemaBytes = 256 << 10
+const (
+	// MaxSchemaBytes bounds one schema.
+	MaxSchemaBytes = 256 << 10
+	// MaxRemoteSchemaBytes bounds one schema of a [Remote] tool.
+	MaxRemoteSchemaBytes = 64 << 10
+	// MaxRemoteSchemaDepth is how many objects and arrays nest in one.
+	MaxRemoteSchemaDepth = 64
+)
 
-// schemaURL is the base of references within a schema. It leads nowhere.
-const schemaURL = "schema://tool/schema"
+// Bases of references within a schema, and of the one that refuses what it
+// accepts. They lead nowhere.
+const (
+	schemaURL  = "schema://tool/schema"
+	refusesURL = "schema://tool/refuses"
+)
 
 // Errors of schemas.
 var (
 	errElsewhere = errors.New("it refers to another document; allowed are references within the schema")
-	errPattern   = errors.New("a pattern is longer than 4096 bytes")
 	errCompile   = errors.New("the schema cannot be compiled")
 	errNoObject  = errors.New("a tool is called with one object; the schema is an object with the type \"object\", or without a type")
 )
@@ -28,26 +37,44 @@ var (
 // schema is a compiled JSON Schema. It does not change.
 type schema struct {
 	compiled *jsonschema.Schema
+	refuses  *jsonschema.Schema // accepts what compiled does not
+	rate     *rate              // nil: checks have no bound
+	stranger bool
 }
 
-// compile makes a schema of JSON text; nothing gives nil.
-func compile(raw json.RawMessage) (*schema, error) {
+// compile makes a schema of JSON text; nothing gives nil. Checks with one that a
+// stranger wrote have a bound.
+func compile(raw json.RawMessage, stranger bool) (*schema, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	if len(raw) > MaxSchemaBytes {
-		return nil, fmt.Errorf("it has %d bytes; allowed are %d", len(raw), MaxSchemaBytes)
+	most := MaxSchemaBytes
+	if stranger {
+		most = MaxRemoteSchemaBytes
 	}
-	doc, err := decode(raw)
+	if len(raw) > most {
+		return nil, fmt.Errorf("it has %d bytes; allowed are %d", len(raw), most)
+	}
+	doc, l, err := decode(raw)
 	if err != nil {
 		return nil, err
 	}
-	return compileDocument(doc)
+	if stranger && l.deepest > MaxRemoteSchemaDepth {
+		return nil, fmt.Errorf("objects and arrays nest deeper than %d levels", MaxRemoteSchemaDepth)
+	}
+	s, err := compileDocument(doc, stranger)
+	if err != nil {
+		return nil, err
+	}
+	if s.rate, err = rateOf(s.compiled); err != nil && stranger {
+		return nil, err
+	}
+	return s, nil
 }
 
 // compileInput is compile for arguments, which are one object.
-func compileInput(raw json.RawMessage) (*schema, error) {
-	s, err := compile(raw)
+func compileInput(raw json.RawMessage, stranger bool) (*schema, error) {
+	s, err := compile(raw, stranger)
 	if s == nil {
 		return nil, err
 	}
@@ -58,7 +85,7 @@ func compileInput(raw json.RawMessage) (*schema, error) {
 	return s, nil
 }
 
-func compileDocument(doc any) (s *schema, err error) {
+func compileDocument(doc any, stranger bool) (s *schema, err error) {
 	defer func() {
 		if recover() != nil {
 			s, err = nil, errCompile
@@ -68,7 +95,8 @@ func compileDocument(doc any) (s *schema, err error) {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(loadsNothing{})
-	c.UseRegexpEngine(pattern)
+	engine := &patterns{stranger: stranger, known: map[string]*sizedPattern{}}
+	c.UseRegexpEngine(engine.compile)
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
@@ -79,18 +107,16 @@ func compileDocument(doc any) (s *schema, err error) {
 		}
 		return nil, err
 	}
-	return &schema{compiled}, nil
-}
-
-// maxPatternBytes bounds patterns: those of schemas, and those in values with the
-// format "regex". Longer ones take long to compile.
-const maxPatternBytes = 4 << 10
-
-func pattern(text string) (jsonschema.Regexp, error) {
-	if len(text) > maxPatternBytes {
-		return nil, errPattern
+	refusing := map[string]any{"not": map[string]any{"$ref": schemaURL}}
+	if err := c.AddResource(refusesURL, refusing); err != nil {
+		return nil, err
 	}
-	return regexp.Compile(text)
+	refuses, err := c.Compile(refusesURL)
+	if err != nil {
+		return nil, err
+	}
+	engine.known = nil
+	return &schema{compiled: compiled, refuses: refuses, stranger: stranger}, nil
 }
 
 // loadsNothing refuses every document that is not a standard's own.
@@ -98,23 +124,47 @@ type loadsNothing struct{}
 
 func (loadsNothing) Load(string) (any, error) { return nil, errElsewhere }
 
-// check says what is wrong with a decoded value; nil is nothing.
-func (s *schema) check(value any) (found *problem) {
+// work is the most steps that checking a value takes.
+func (s *schema) work(l load) float64 {
+	switch {
+	case s == nil:
+		return 0
+	case s.rate == nil:
+		return math.Inf(1)
+	}
+	return s.rate.of(l)
+}
+
+// small reports whether all that is wrong with a value can be held. Without a
+// bound of the work, a few values are thought to be small.
+func (s *schema) small(l load) bool {
+	return s.work(l) <= smallWork || s.rate == nil && l.values <= fewValues
+}
+
+// check says what is wrong with a decoded value; nil is nothing. Where l is not
+// small, it says no more than that something is.
+func (s *schema) check(value any, l load) (found *problem) {
 	if s == nil {
 		return nil
 	}
 	defer func() {
 		if recover() != nil {
-			found = &problem{text: textUncheckable}
+			found = &problem{fixed: textUncheckable}
 		}
 	}()
+	if !s.small(l) {
+		if s.refuses.Validate(value) == nil {
+			return &problem{fixed: textRefused}
+		}
+		return nil
+	}
 	err := s.compiled.Validate(value)
 	if err == nil {
 		return nil
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return &problem{text: textUncheckable}
+		return &problem{fixed: textUncheckable}
 	}
 	return firstProblem(invalid)
 }

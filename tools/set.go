@@ -146,10 +146,10 @@ func grant(t *Tool) (*granted, error) {
 		g.Origin = ""
 	}
 	var err error
-	if g.input, err = compileInput(g.Input); err != nil {
+	if g.input, err = compileInput(g.Input, g.Remote); err != nil {
 		return bad("has an input schema that cannot be used", err)
 	}
-	if g.output, err = compile(g.Output); err != nil {
+	if g.output, err = compile(g.Output, g.Remote); err != nil {
 		return bad("has an output schema that cannot be used", err)
 	}
 	return g, nil
