@@ -58,6 +58,9 @@ const (
 	NeedImage      Need = "image"
 	NeedPrepares   Need = "preparing"
 	NeedNoPrepares Need = "no preparing"
+	NeedHostCalls  Need = "host calls"
+	NeedSuspends   Need = "suspending"
+	NeedNoSuspends Need = "no suspending"
 )
 
 func (n Need) declaredBy(d *spi.Descriptor) bool {
@@ -81,6 +84,12 @@ func (n Need) declaredBy(d *spi.Descriptor) bool {
 		return d.Prepares
 	case NeedNoPrepares:
 		return !d.Prepares
+	case NeedHostCalls:
+		return d.HostCalls
+	case NeedSuspends:
+		return d.Suspends
+	case NeedNoSuspends:
+		return !d.Suspends
 	}
 	return false
 }
@@ -102,5 +111,6 @@ func Checks() []Check {
 		concurrencyChecks(),
 		closeChecks(),
 		prepareChecks(),
+		suspendChecks(),
 	)
 }

@@ -49,7 +49,7 @@ func TestARuleIsOneSentenceOfItsOwn(t *testing.T) {
 
 func TestAChecksOtherPartsAreSound(t *testing.T) {
 	t.Parallel()
-	needs := []Need{NeedFuel, NeedNoFuel, NeedExactFuel, NeedStack, NeedExactStack, NeedImage, NeedPrepares, NeedNoPrepares}
+	needs := []Need{NeedFuel, NeedNoFuel, NeedExactFuel, NeedStack, NeedExactStack, NeedImage, NeedPrepares, NeedNoPrepares, NeedHostCalls, NeedSuspends, NeedNoSuspends}
 	for _, c := range Checks() {
 		assert.NotNil(t, c.body, c.ID)
 		assert.Contains(t, []Level{MUST, SHOULD}, c.Level, c.ID)
@@ -59,6 +59,7 @@ func TestAChecksOtherPartsAreSound(t *testing.T) {
 		}
 		assert.False(t, slices.Contains(c.Needs, NeedFuel) && slices.Contains(c.Needs, NeedNoFuel), "%s never applies", c.ID)
 		assert.False(t, slices.Contains(c.Needs, NeedPrepares) && slices.Contains(c.Needs, NeedNoPrepares), "%s never applies", c.ID)
+		assert.False(t, slices.Contains(c.Needs, NeedSuspends) && slices.Contains(c.Needs, NeedNoSuspends), "%s never applies", c.ID)
 	}
 }
 
