@@ -26,10 +26,14 @@ type hooks struct {
 	openPrepared  openPreparedFunc
 	bytesPrepared func(p *prepared) int64
 	closePrepared func(p *prepared) error
+
+	suspend suspendFunc
+	resume  resumeFunc
+	proceed proceedFunc // instead of Continue
 }
 
 // Backend is a good one with a defect. It implements [spi.Backend] and, if the
-// good one does, [spi.Preparer].
+// good one does, [spi.Preparer] and [spi.Resumer].
 type Backend struct {
 	good  spi.Backend
 	hooks hooks
@@ -90,11 +94,13 @@ func (b *Backend) Close() error {
 	return b.good.Close()
 }
 
-// isolate is a good one with the backend's hooks on it.
+// isolate is a good one with the backend's hooks on it. It is an [spi.Caller] and
+// an [spi.Suspender] if the good one is.
 type isolate struct {
 	backend *Backend
-	asked   spi.Config // what the caller wanted
-	from    *prepared  // nil unless it is of a prepared script
+	asked   spi.Config      // what the caller wanted
+	from    *prepared       // nil unless it is of a prepared script
+	state   *spi.Resumption // nil unless it was resumed
 	opened  time.Time
 	closes  atomic.Int64
 	evals   atomic.Int64
@@ -136,6 +142,9 @@ func (i *isolate) renew(ctx context.Context) error {
 }
 
 func (i *isolate) openGood(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	if i.state != nil {
+		return i.resumeGood(ctx, cfg)
+	}
 	if i.from != nil && i.from.good != nil {
 		return i.from.good.Open(ctx, cfg)
 	}
@@ -162,9 +171,15 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	return out, err
 }
 
-// run is the good eval. A limit that a hook changed does not give itself away.
+// run is the good eval.
 func run(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
 	out, err := i.whole().Eval(ctx, req)
+	return i.asAsked(out, err)
+}
+
+// asAsked is an outcome in which a limit that a hook changed does not give itself
+// away.
+func (i *isolate) asAsked(out *spi.Outcome, err error) (*spi.Outcome, error) {
 	if err == nil && out.Error != nil && out.Error.Limit != nil {
 		name := out.Error.Limit.Name
 		if value, ok := limitOf(&i.asked.Limits, name); ok {

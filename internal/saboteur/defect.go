@@ -71,5 +71,9 @@ func Defects() []Defect {
 		prepareDefects(),
 		preparedDefects(),
 		preparedEndDefects(),
+		suspendDefects(),
+		stateDefects(),
+		resumeDefects(),
+		resumeEndDefects(),
 	)
 }
