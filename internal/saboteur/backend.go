@@ -27,11 +27,14 @@ type hooks struct {
 	openPrepared  openPreparedFunc
 	bytesPrepared func(p *prepared) int64
 	closePrepared func(p *prepared) error
+
+	suspend suspendFunc
+	resume  resumeFunc
 }
 
 // Backend is a good one with a defect. It implements [spi.Backend] and, if the
-// good one does, [spi.Preparer]; its isolates are as much of a [spi.Caller] as
-// those of the good one.
+// good one does, [spi.Preparer] and [spi.Resumer]; its isolates are as much of a
+// [spi.Caller] as those of the good one.
 type Backend struct {
 	good  spi.Backend
 	hooks hooks
@@ -92,11 +95,13 @@ func (b *Backend) Close() error {
 	return b.good.Close()
 }
 
-// isolate is a good one with the backend's hooks on it.
+// isolate is a good one with the backend's hooks on it. It is an [spi.Caller] and
+// an [spi.Suspender] if the good one is.
 type isolate struct {
 	backend *Backend
-	asked   spi.Config // what the caller wanted
-	from    *prepared  // nil unless it is of a prepared script
+	asked   spi.Config      // what the caller wanted
+	from    *prepared       // nil unless it is of a prepared script
+	state   *spi.Resumption // nil unless it was resumed
 	opened  time.Time
 	closes  atomic.Int64
 	evals   atomic.Int64
@@ -140,6 +145,9 @@ func (i *isolate) renew(ctx context.Context) error {
 }
 
 func (i *isolate) openGood(ctx context.Context, cfg *spi.Config) (spi.Isolate, error) {
+	if i.state != nil {
+		return i.resumeGood(ctx, cfg)
+	}
 	if i.from != nil && i.from.good != nil {
 		return i.from.good.Open(ctx, cfg)
 	}
@@ -166,13 +174,14 @@ func (i *isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	return out, err
 }
 
-// run is the good eval. A limit that a hook changed does not give itself away.
+// run is the good eval.
 func run(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {
 	out, err := i.whole().Eval(ctx, req)
 	return i.asAsked(out, err)
 }
 
-// asAsked names limits as the caller set them.
+// asAsked is an outcome in which a limit that a hook changed does not give itself
+// away.
 func (i *isolate) asAsked(out *spi.Outcome, err error) (*spi.Outcome, error) {
 	if err == nil && out.Error != nil && out.Error.Limit != nil {
 		name := out.Error.Limit.Name

@@ -75,5 +75,9 @@ func Defects() []Defect {
 		replyDefects(),
 		callLimitDefects(),
 		callEndDefects(),
+		suspendDefects(),
+		stateDefects(),
+		resumeDefects(),
+		resumeEndDefects(),
 	)
 }

@@ -50,17 +50,18 @@ type Need string
 
 // Needs.
 const (
-	NeedFuel       Need = "fuel"
-	NeedNoFuel     Need = "no fuel"
-	NeedExactFuel  Need = "exact fuel"
-	NeedStack      Need = "stackBytes or callDepth"
-	NeedExactStack Need = "exact stackBytes or callDepth"
-	NeedImage      Need = "image"
-	NeedPrepares   Need = "preparing"
-	NeedNoPrepares Need = "no preparing"
-
+	NeedFuel        Need = "fuel"
+	NeedNoFuel      Need = "no fuel"
+	NeedExactFuel   Need = "exact fuel"
+	NeedStack       Need = "stackBytes or callDepth"
+	NeedExactStack  Need = "exact stackBytes or callDepth"
+	NeedImage       Need = "image"
+	NeedPrepares    Need = "preparing"
+	NeedNoPrepares  Need = "no preparing"
 	NeedHostCalls   Need = "host calls"
 	NeedNoHostCalls Need = "no host calls"
+	NeedSuspends    Need = "suspending"
+	NeedNoSuspends  Need = "no suspending"
 )
 
 func (n Need) declaredBy(d *spi.Descriptor) bool {
@@ -88,6 +89,10 @@ func (n Need) declaredBy(d *spi.Descriptor) bool {
 		return d.HostCalls
 	case NeedNoHostCalls:
 		return !d.HostCalls
+	case NeedSuspends:
+		return d.Suspends
+	case NeedNoSuspends:
+		return !d.Suspends
 	}
 	return false
 }
@@ -110,5 +115,6 @@ func Checks() []Check {
 		closeChecks(),
 		prepareChecks(),
 		callChecks(),
+		suspendChecks(),
 	)
 }

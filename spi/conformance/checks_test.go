@@ -49,7 +49,10 @@ func TestARuleIsOneSentenceOfItsOwn(t *testing.T) {
 
 func TestAChecksOtherPartsAreSound(t *testing.T) {
 	t.Parallel()
-	needs := []Need{NeedFuel, NeedNoFuel, NeedExactFuel, NeedStack, NeedExactStack, NeedImage, NeedPrepares, NeedNoPrepares, NeedHostCalls, NeedNoHostCalls}
+	needs := []Need{
+		NeedFuel, NeedNoFuel, NeedExactFuel, NeedStack, NeedExactStack, NeedImage, NeedPrepares, NeedNoPrepares,
+		NeedHostCalls, NeedNoHostCalls, NeedSuspends, NeedNoSuspends,
+	}
 	for _, c := range Checks() {
 		assert.NotNil(t, c.body, c.ID)
 		assert.Contains(t, []Level{MUST, SHOULD}, c.Level, c.ID)
@@ -60,6 +63,7 @@ func TestAChecksOtherPartsAreSound(t *testing.T) {
 		assert.False(t, slices.Contains(c.Needs, NeedFuel) && slices.Contains(c.Needs, NeedNoFuel), "%s never applies", c.ID)
 		assert.False(t, slices.Contains(c.Needs, NeedPrepares) && slices.Contains(c.Needs, NeedNoPrepares), "%s never applies", c.ID)
 		assert.False(t, slices.Contains(c.Needs, NeedHostCalls) && slices.Contains(c.Needs, NeedNoHostCalls), "%s never applies", c.ID)
+		assert.False(t, slices.Contains(c.Needs, NeedSuspends) && slices.Contains(c.Needs, NeedNoSuspends), "%s never applies", c.ID)
 	}
 }
 

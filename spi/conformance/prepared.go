@@ -65,18 +65,23 @@ func (s *subject) evalFrom(ctx context.Context, p spi.Prepared, source, input st
 }
 
 // asPlain demands that the outcome of a prepared script is the one that it has
-// when it is not prepared. Where no image is declared, a stack may differ.
+// when it is not prepared.
 func (s *subject) asPlain(plain, out *spi.Outcome) error {
+	if err := s.sameButStack(plain, out); err != nil {
+		return fmt.Errorf("prepared, it is another outcome: %w", err)
+	}
+	return nil
+}
+
+// sameButStack is same, and where no image is declared, a stack may differ.
+func (s *subject) sameButStack(plain, out *spi.Outcome) error {
 	if !NeedImage.declaredBy(&s.descriptor) && plain.Error != nil && out.Error != nil {
 		a, b, likePlain := *plain.Error, *out.Error, *out
 		b.Stack = a.Stack
 		likePlain.Error = &b
 		out = &likePlain
 	}
-	if err := s.same(plain, out); err != nil {
-		return fmt.Errorf("prepared, it is another outcome: %w", err)
-	}
-	return nil
+	return s.same(plain, out)
 }
 
 // bothWays evaluates a script as it is and prepared, under the same
