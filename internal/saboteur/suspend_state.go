@@ -21,12 +21,16 @@ func stateDefects() []Defect {
 		{
 			Name: "suspends-one-byte-more", Wrong: "A state may have one byte more than allowed.",
 			CaughtBy: []string{"SUSP-014"}, Seen: "allowed were",
-			build: suspending(func(ctx context.Context, i *isolate, maxBytes int64) ([]byte, error) { return i.suspend(ctx, maxBytes+1) }),
+			build: suspending(func(ctx context.Context, i *isolate, maxBytes int64) ([]byte, error) {
+				return i.suspend(ctx, maxBytes+1)
+			}),
 		},
 		{
 			Name: "suspends-one-byte-less", Wrong: "A state must have one byte less than allowed.",
 			CaughtBy: []string{"SUSP-014"}, Seen: "state is too large",
-			build: suspending(func(ctx context.Context, i *isolate, maxBytes int64) ([]byte, error) { return i.suspend(ctx, maxBytes-1) }),
+			build: suspending(func(ctx context.Context, i *isolate, maxBytes int64) ([]byte, error) {
+				return i.suspend(ctx, maxBytes-1)
+			}),
 		},
 		{
 			Name: "state-too-large-as-plain-error", Wrong: "A state that is too large is an error of its own.",
