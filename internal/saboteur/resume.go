@@ -55,7 +55,7 @@ func resumeDefects() []Defect {
 		},
 		{
 			Name: "resumed-random-anew", Wrong: "The random numbers of a resumed isolate begin again.",
-			CaughtBy: []string{"SUSP-006", "SUSP-008", "SUSP-009"}, Seen: "",
+			CaughtBy: []string{"SUSP-006", "SUSP-009"}, Seen: "value is",
 			build: resumption(func(r *spi.Resumption) { reseed(r, 0) }),
 		},
 		{

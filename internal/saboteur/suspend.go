@@ -25,7 +25,7 @@ func suspendDefects() []Defect {
 		},
 		{
 			Name: "suspends-fresh-isolates", Wrong: "A state is that of an isolate in which nothing ran.",
-			CaughtBy: []string{"SUSP-001", "SUSP-005", "SUSP-018"}, Seen: "",
+			CaughtBy: []string{"SUSP-001", "SUSP-009"}, Seen: "value is",
 			build: suspending(func(ctx context.Context, i *isolate, maxBytes int64) ([]byte, error) {
 				fresh, err := i.backend.good.Open(ctx, &i.asked)
 				if err != nil {
@@ -90,6 +90,17 @@ func suspendDefects() []Defect {
 					},
 				}
 			},
+		},
+		{
+			Name: "suspending-draws", Wrong: "Suspending takes a random number from the isolate.",
+			CaughtBy: []string{"SUSP-008"}, Seen: "never suspended",
+			build: suspending(func(ctx context.Context, i *isolate, maxBytes int64) ([]byte, error) {
+				state, err := i.suspend(ctx, maxBytes)
+				if err == nil && i.evals.Load() > 1 {
+					_, _ = i.whole().Eval(ctx, &spi.Request{Source: "Math.random()", Language: spi.JavaScript, Input: []byte("null")})
+				}
+				return state, err
+			}),
 		},
 		{
 			Name: "suspending-starts-waits-over", Wrong: "A script that was suspended while it waits waits for nothing any more.",

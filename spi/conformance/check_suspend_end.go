@@ -189,6 +189,7 @@ func suspendUnderEnded(ctx context.Context, s *subject) error {
 		return fmt.Errorf("Resume: %w", err)
 	}
 	s.closeLater(resumed)
+	time.Sleep(20 * time.Millisecond) // what the end brings about may take a moment
 	return firstError(
 		func() error { return s.walk(ctx, resumed, s.goesAway(), step{"n + 1", "2"}) },
 		func() error { return s.walk(ctx, iso, s.goesAway(), step{"n + 2", "3"}) },
