@@ -40,7 +40,7 @@ type evalCmd struct {
 
 // Help is shown below the flags' summary.
 func (*evalCmd) Help() string {
-	return `The script's value goes to standard output as JSON; its logs and errors go to standard error. On a terminal, "| " is in front of each line that the script logged.
+	return `Each eval starts in pristine state, and nothing of it is kept for the next one. The script's value goes to standard output as JSON; its logs and errors go to standard error. On a terminal, "| " is in front of each line that the script logged.
 
 SIGINT or SIGTERM cancels the eval, a second one ends the process at once. If it comes before the script has started, there is no result, not with --json either: one line on standard error, and status 3.
 

@@ -58,7 +58,7 @@ func (a *API) register(mux humago.Mux) error {
 
 	route(api, mux, huma.Operation{
 		OperationID: "eval", Method: http.MethodPost, Path: pathEval, Summary: "Run a script",
-		Description: fmt.Sprintf("Answers 200 with the result, also when the script failed or is suspended. A limit above the operator's ceiling is capped. A body may have %d bytes, and tools %d of them. "+
+		Description: fmt.Sprintf("Each eval starts in pristine state, and nothing of it is kept for the next one. Answers 200 with the result, also when the script failed or is suspended. A limit above the operator's ceiling is capped. A body may have %d bytes, and tools %d of them. "+
 			"While the backend is starting, an eval waits for it. A client that disconnects ends its eval, unless it has sent more bytes after the request: then this is not noticed.", o.MaxEvalBytes(), o.MaxToolBytes),
 		Responses:   responses(reg, "The result.", "application/json", result, bodyProblems(nil)),
 		Middlewares: huma.Middlewares{a.admit(o.MaxEvalBytes())},
