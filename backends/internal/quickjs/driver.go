@@ -84,21 +84,13 @@ type driverGlobals struct{ finishing, waiting, promise, phase uint32 }
 
 // addDriverGlobals declares them.
 func addDriverGlobals(m *wasmbin.Module) (g driverGlobals, err error) {
-	for _, add := range []struct {
-		index *uint32
-		init  wasmbin.ConstExpr
-		t     wasmbin.ValType
-	}{
-		{&g.finishing, wasmbin.I32ConstExpr(0), wasmbin.I32},
-		{&g.waiting, wasmbin.I32ConstExpr(0), wasmbin.I32},
-		{&g.promise, wasmbin.I64ConstExpr(0), wasmbin.I64},
-		{&g.phase, wasmbin.I32ConstExpr(0), wasmbin.I32},
-	} {
-		if *add.index, err = m.AddGlobal(wasmbin.Global{Type: add.t, Mutable: true, Init: add.init}); err != nil {
-			return g, err
-		}
-	}
-	return g, nil
+	err = addMutable(m,
+		newGlobal{&g.finishing, wasmbin.I32, wasmbin.I32ConstExpr(0)},
+		newGlobal{&g.waiting, wasmbin.I32, wasmbin.I32ConstExpr(0)},
+		newGlobal{&g.promise, wasmbin.I64, wasmbin.I64ConstExpr(0)},
+		newGlobal{&g.phase, wasmbin.I32, wasmbin.I32ConstExpr(0)},
+	)
+	return g, err
 }
 
 // driver writes the driver's functions.

@@ -22,22 +22,30 @@ type guards struct {
 // stack pointer.
 func newGuards(m *wasmbin.Module, tick uint32, softLimit, hardLimit int32) (*guards, error) {
 	g := &guards{stackPointer: 0, tick: tick, softLimit: softLimit, hardLimit: hardLimit}
-	for _, add := range []struct {
-		index *uint32
-		init  wasmbin.ConstExpr
-		t     wasmbin.ValType
-	}{
-		{&g.fuel, wasmbin.I64ConstExpr(0), wasmbin.I64},
-		{&g.depth, wasmbin.I32ConstExpr(0), wasmbin.I32},
-		{&g.stackLow, wasmbin.I32ConstExpr(0), wasmbin.I32},
-		{&g.growRefused, wasmbin.I32ConstExpr(0), wasmbin.I32},
-	} {
+	return g, addMutable(m,
+		newGlobal{&g.fuel, wasmbin.I64, wasmbin.I64ConstExpr(0)},
+		newGlobal{&g.depth, wasmbin.I32, wasmbin.I32ConstExpr(0)},
+		newGlobal{&g.stackLow, wasmbin.I32, wasmbin.I32ConstExpr(0)},
+		newGlobal{&g.growRefused, wasmbin.I32, wasmbin.I32ConstExpr(0)},
+	)
+}
+
+// newGlobal is a global to be, and where its index goes.
+type newGlobal struct {
+	index *uint32
+	t     wasmbin.ValType
+	init  wasmbin.ConstExpr
+}
+
+// addMutable declares mutable globals.
+func addMutable(m *wasmbin.Module, all ...newGlobal) error {
+	for _, g := range all {
 		var err error
-		if *add.index, err = m.AddGlobal(wasmbin.Global{Type: add.t, Mutable: true, Init: add.init}); err != nil {
-			return nil, err
+		if *g.index, err = m.AddGlobal(wasmbin.Global{Type: g.t, Mutable: true, Init: g.init}); err != nil {
+			return err
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // addFunctions defines the guards' own functions. They come before instrument,
