@@ -62,24 +62,9 @@ func (s *Set) AnswerWith(call *Call, value json.RawMessage) Answer {
 	if g == nil {
 		return notGranted(call.Tool)
 	}
-	answer := Answer{Origin: g.Origin}
-	if g.output == nil {
-		answer.Value, answer.Failure, answer.Cause = g.accept(value)
-		return answer
-	}
-	// There is no caller's context; what ends is what is waited for.
-	checked, abandoned, err := guarded(context.Background(), MaxCheckTime, func(context.Context) Answer {
-		raw, failure, cause := g.accept(value)
-		return Answer{Value: raw, Failure: failure, Cause: cause}
-	})
-	checked.Origin, checked.Abandoned = answer.Origin, abandoned
-	if err != nil {
-		checked.Failure, checked.Cause = g.failed(), err
-	}
-	if errors.Is(err, errTimeOver) {
-		checked.Failure = g.toolError(CodeLimit, fmt.Sprintf("returned what took longer than %d ms to check", MaxCheckTime.Milliseconds()))
-	}
-	return checked
+	answer := g.acceptWithin(MaxCheckTime, value)
+	answer.Origin = g.Origin
+	return answer
 }
 
 func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decision, error)) Answer {
@@ -161,6 +146,24 @@ func (g *granted) handle(ctx context.Context, call *Call) Answer {
 		return Answer{Failure: g.failed(), Cause: fmt.Errorf("tools: the result of %s cannot be written as JSON: %w", g.Name, err)}
 	}
 	answer.Value, answer.Failure, answer.Cause = g.accept(raw)
+	return answer
+}
+
+// acceptWithin is accept for what nobody else waits for.
+func (g *granted) acceptWithin(limit time.Duration, raw json.RawMessage) Answer {
+	answer, abandoned, err := guarded(context.Background(), limit, func(context.Context) (a Answer) {
+		a.Value, a.Failure, a.Cause = g.accept(raw)
+		return a
+	})
+	switch {
+	case errors.Is(err, errTimeOver):
+		answer.Failure = g.toolError(CodeLimit, fmt.Sprintf("returned what takes longer than %d ms to check", limit.Milliseconds()))
+	case err != nil:
+		answer.Failure = g.failed()
+	default:
+		return answer
+	}
+	answer.Cause, answer.Abandoned = err, abandoned
 	return answer
 }
 

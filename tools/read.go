@@ -137,13 +137,13 @@ func (r *reader) value(depth int) (value any, size float64, err error) {
 		return value, size, nil
 	case 't':
 		r.at += len("true")
-		return true, 1, nil
+		return true, compareSteps, nil
 	case 'f':
 		r.at += len("false")
-		return false, 1, nil
+		return false, compareSteps, nil
 	case 'n':
 		r.at += len("null")
-		return nil, 1, nil
+		return nil, compareSteps, nil
 	}
 	return r.number()
 }
@@ -153,7 +153,7 @@ func (r *reader) object(depth int) (any, float64, error) {
 	if r.build {
 		members = make(map[string]any)
 	}
-	size := 1.0
+	size := compareSteps
 	for r.next() != '}' {
 		name, length := r.str()
 		size += r.load.str(length)
@@ -174,7 +174,7 @@ func (r *reader) object(depth int) (any, float64, error) {
 }
 
 func (r *reader) array(depth int) (any, float64, error) {
-	items, n, size, flat := []any{}, 0, 1.0, true
+	items, n, size, flat := []any{}, 0, compareSteps, true
 	for c := r.next(); c != ']'; c = r.next() {
 		flat = flat && c != '{' && c != '['
 		item, s, err := r.value(depth + 1)
