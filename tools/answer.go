@@ -141,7 +141,7 @@ func (g *granted) handle(ctx context.Context, call *Call) Answer {
 	if from, ok := value.(fromOrigin); ok {
 		value, answer.Origin = from.value, from.origin
 	}
-	raw, err := json.Marshal(value)
+	raw, err := written(value)
 	if err != nil {
 		return Answer{Failure: g.failed(), Cause: fmt.Errorf("tools: the result of %s cannot be written as JSON: %w", g.Name, err)}
 	}
@@ -152,6 +152,11 @@ func (g *granted) handle(ctx context.Context, call *Call) Answer {
 // acceptWithin is accept for what nobody else waits for.
 func (g *granted) acceptWithin(limit time.Duration, raw json.RawMessage) Answer {
 	answer, abandoned, err := guarded(context.Background(), limit, func(context.Context) (a Answer) {
+		if int64(len(raw)) <= g.MaxResultBytes {
+			if err := strict(raw); err != nil {
+				return Answer{Failure: g.failed(), Cause: g.unusable(err)}
+			}
+		}
 		a.Value, a.Failure, a.Cause = g.accept(raw)
 		return a
 	})
@@ -167,29 +172,30 @@ func (g *granted) acceptWithin(limit time.Duration, raw json.RawMessage) Answer 
 	return answer
 }
 
+func (g *granted) unusable(err error) error {
+	return fmt.Errorf("tools: the result of %s cannot be used: %w", g.Name, err)
+}
+
 // fromOrigin is a result whose label depends on the call.
 type fromOrigin struct {
 	value  any
 	origin string
 }
 
-// accept checks a result. The failure is nil where it is one.
+// accept checks a result, which is strict JSON unless it is too large. The failure is nil where it is one.
 func (g *granted) accept(raw json.RawMessage) (json.RawMessage, *Failure, error) {
 	if int64(len(raw)) > g.MaxResultBytes {
 		return nil, g.toolError(CodeLimit, fmt.Sprintf("returned more than %d bytes", g.MaxResultBytes)), nil
 	}
-	unusable := func(err error) (json.RawMessage, *Failure, error) {
-		return nil, g.failed(), fmt.Errorf("tools: the result of %s cannot be used: %w", g.Name, err)
-	}
 	if g.output == nil {
 		if err := within(raw); err != nil {
-			return unusable(err)
+			return nil, g.failed(), g.unusable(err)
 		}
 		return raw, nil, nil
 	}
-	value, l, err := decode(raw)
+	value, l, err := decodeStrict(raw)
 	if err != nil {
-		return unusable(err)
+		return nil, g.failed(), g.unusable(err)
 	}
 	if g.output.stranger && g.output.work(l) > strangersWork {
 		return nil, g.toolError(CodeLimit, "returned too much to check against its output schema"), nil

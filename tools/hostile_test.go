@@ -110,7 +110,7 @@ func TestAStrangersCallIsCheckedSoon(t *testing.T) {
 				assert.Equal(t, CodeFailed, answer.Failure.Code, answer.Failure.Message)
 			}
 
-			large := h.value(n * 2)
+			large := h.value(n * 3)
 			answer = set.Answer(t.Context(), call(large), nil)
 			assert.Equal(t, &Failure{Name: NameType, Code: CodeLimit, Message: "tools.ask: the arguments are too much to check against its schema"}, answer.Failure)
 			answer = set.AnswerWith(call(""), json.RawMessage(large))
