@@ -40,18 +40,13 @@ type Answer struct {
 // [Call.Args] is the JSON array of the script's arguments. The end of ctx ends
 // the answer, as a failure. A nil policy allows what was granted.
 func (s *Set) Answer(ctx context.Context, call *Call, policy Policy) Answer {
-	return s.answer(ctx, call, func(checked *Call) (Decision, error) {
-		if policy == nil {
-			return Allow(), nil
-		}
-		return ask(ctx, policy, checked)
-	})
+	return s.answer(ctx, call, policy)
 }
 
 // AnswerAllowed is Answer for a call that somebody who may has allowed: no policy
 // is asked. All other steps are the same. A call of a [Remote] tool is suspended.
 func (s *Set) AnswerAllowed(ctx context.Context, call *Call) Answer {
-	return s.answer(ctx, call, func(*Call) (Decision, error) { return Allow(), nil })
+	return s.answer(ctx, call, nil)
 }
 
 // AnswerWith is the answer that value makes, which came from elsewhere: from the
@@ -67,7 +62,7 @@ func (s *Set) AnswerWith(call *Call, value json.RawMessage) Answer {
 	return answer
 }
 
-func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decision, error)) Answer {
+func (s *Set) answer(ctx context.Context, call *Call, policy Policy) Answer {
 	g := s.find(call.Tool)
 	if g == nil {
 		return notGranted(call.Tool)
@@ -76,7 +71,10 @@ func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decisi
 	if answer.Failure != nil {
 		return answer
 	}
-	decision, cause := decide(g.checked(call, answer.Args))
+	decision, cause := Allow(), error(nil)
+	if policy != nil {
+		decision, cause = ask(ctx, policy, g.checked(call, answer.Args))
+	}
 	switch {
 	case ctx.Err() != nil:
 		answer.Failure, answer.Cause = g.failed(), context.Cause(ctx)

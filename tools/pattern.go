@@ -2,7 +2,6 @@ package tools
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"regexp/syntax"
 
@@ -20,7 +19,7 @@ const (
 
 var (
 	errPattern  = errors.New("a pattern is longer than 4096 bytes")
-	errPatterns = fmt.Errorf("its patterns have more than %d parts, where a repetition counts as often as it repeats", maxPatternParts)
+	errPatterns = errors.New("its patterns have more than 4000 parts, where a repetition counts as often as it repeats")
 )
 
 // sizedPattern is a pattern that knows how many parts it has.

@@ -81,7 +81,7 @@ func (r schemas) value(depth int) any {
 func TestNoCheckLooksMoreOftenThanWasFoundBefore(t *testing.T) {
 	t.Parallel()
 	bounded, unbounded, close := 0, 0, 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(300) {
 		r := schemas{rand.New(rand.NewPCG(seed, 7))}
 		text, err := json.Marshal(map[string]any{"allOf": []any{r.any(3)}, "$defs": map[string]any{"d": r.any(2), "e": r.any(2)}})
 		require.NoError(t, err)
@@ -110,9 +110,9 @@ func TestNoCheckLooksMoreOftenThanWasFoundBefore(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, bounded, 300)
-	assert.Greater(t, unbounded, 300)
-	assert.Greater(t, close, 300, "what was found before is not far from what is done")
+	assert.Greater(t, bounded, 100)
+	assert.Greater(t, unbounded, 10)
+	assert.Greater(t, close, 100, "what was found before is not far from what is done")
 }
 
 func TestAStrangersSchemaHasABound(t *testing.T) {
@@ -138,14 +138,15 @@ func TestAStrangersSchemaHasABound(t *testing.T) {
 		"two that take turns":      {`{"properties":{"x":{"$ref":"#/$defs/b"}},"$defs":{"b":{"allOf":[{"additionalProperties":{"$ref":"#"}},{"additionalProperties":{"$ref":"#"}}]}}}`, "more than 10000 steps"},
 		"one more at each level":   {`{"properties":{"x":{"allOf":[{"$ref":"#"},{"$ref":"#/$defs/b"}]}},"$defs":{"b":{"properties":{"x":{"$ref":"#/$defs/b"}}}}}`, "more than 10000 steps"},
 		"doubled many times":       {doubled(14), "more than 10000 steps"},
-		"a wide schema":            {`{"allOf":[` + strings.TrimSuffix(strings.Repeat("{},", 9000), ",") + `]}`, "more than 10000 steps"},
-		"many required":            {`{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"required":["` + strings.Join(numbers(6000), `","`) + `"]}}}`, "more than 10000 steps"},
+		"a wide schema":            {`{"allOf":[` + times("{}", 4900) + `]}`, "more than 10000 steps"},
+		"many values":              {`{"prefixItems":[` + times("{}", 5000) + `]}`, "more than 5000 values"},
+		"many required":            {`{"allOf":[` + times(`{"$ref":"#/$defs/a"}`, 4) + `],"$defs":{"a":{"required":["` + strings.Join(numbers(3000), `","`) + `"]}}}`, "more than 10000 steps"},
 		"itself":                   {`{"allOf":[{"$ref":"#"}]}`, "refers to itself for the same value"},
 		"itself, not":              {`{"properties":{"x":{"$ref":"#/$defs/a"}},"$defs":{"a":{"not":{"$ref":"#/$defs/a"}}}}`, "refers to itself for the same value"},
 		"a chain":                  {chain, "more than 32 schemas nest"},
 		"deep not":                 {strings.Repeat(`{"not":`, 40) + "{}" + strings.Repeat("}", 40), "more than 32 schemas nest"},
 		"a deep schema":            {strings.Repeat(`{"properties":{"a":`, 33) + "{}" + strings.Repeat("}}", 33), "deeper than 64 levels"},
-		"deep and wide":            {strings.Repeat(`{"not":`, 60) + `{"allOf":[` + strings.TrimSuffix(strings.Repeat("{},", 9000), ",") + `]}` + strings.Repeat("}", 60), "add up to more than 100000"},
+		"deep and wide":            {strings.Repeat(`{"not":`, 60) + `{"allOf":[` + times("{}", 3000) + `]}` + strings.Repeat("}", 60), "add up to more than 100000"},
 		"a dynamic reference":      {`{"$dynamicAnchor":"n","properties":{"x":{"$dynamicRef":"#n"}}}`, "dynamic references; allowed is $ref"},
 		"a recursive reference":    {`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"x":{"$recursiveRef":"#"}}}`, "dynamic references; allowed is $ref"},
 		"patterns in values":       {`{"properties":{"x":{"format":"regex"}}}`, `the format "regex"`},

@@ -18,12 +18,15 @@ const (
 	MaxRemoteSchemaBytes = 64 << 10
 	// MaxRemoteSchemaDepth is how many objects and arrays nest in one.
 	MaxRemoteSchemaDepth = 64
+	// MaxRemoteSchemaValues bounds the values in one: what compiling takes grows
+	// with the square of them.
+	MaxRemoteSchemaValues = 5000
 	// MaxRemoteSchemasBytes bounds all schemas of the [Remote] tools that [NewSet]
 	// is given.
 	MaxRemoteSchemasBytes = 256 << 10
 
-	// maxRemoteSchemaDepths bounds the sum of how deep each value in one is: it is
-	// what compiling takes.
+	// maxRemoteSchemaDepths bounds the sum of how deep each value in one is:
+	// what compiling takes grows with it too.
 	maxRemoteSchemaDepths = 100_000
 )
 
@@ -69,6 +72,8 @@ func compile(raw json.RawMessage, stranger bool) (*schema, error) {
 	switch {
 	case stranger && l.deepest > MaxRemoteSchemaDepth:
 		return nil, fmt.Errorf("objects and arrays nest deeper than %d levels", MaxRemoteSchemaDepth)
+	case stranger && l.values > MaxRemoteSchemaValues:
+		return nil, fmt.Errorf("it has more than %d values", MaxRemoteSchemaValues)
 	case stranger && l.depths > maxRemoteSchemaDepths:
 		return nil, fmt.Errorf("the depths of its values add up to more than %d; allowed are fewer values, or less deep ones", maxRemoteSchemaDepths)
 	}
