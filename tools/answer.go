@@ -40,18 +40,13 @@ type Answer struct {
 // [Call.Args] is the JSON array of the script's arguments. The end of ctx ends
 // the answer, as a failure. A nil policy allows what was granted.
 func (s *Set) Answer(ctx context.Context, call *Call, policy Policy) Answer {
-	return s.answer(ctx, call, func(checked *Call) (Decision, error) {
-		if policy == nil {
-			return Allow(), nil
-		}
-		return ask(ctx, policy, checked)
-	})
+	return s.answer(ctx, call, policy)
 }
 
 // AnswerAllowed is Answer for a call that somebody who may has allowed: no policy
 // is asked. All other steps are the same. A call of a [Remote] tool is suspended.
 func (s *Set) AnswerAllowed(ctx context.Context, call *Call) Answer {
-	return s.answer(ctx, call, func(*Call) (Decision, error) { return Allow(), nil })
+	return s.answer(ctx, call, nil)
 }
 
 // AnswerWith is the answer that value makes, which came from elsewhere: from the
@@ -62,27 +57,12 @@ func (s *Set) AnswerWith(call *Call, value json.RawMessage) Answer {
 	if g == nil {
 		return notGranted(call.Tool)
 	}
-	answer := Answer{Origin: g.Origin}
-	if g.output == nil {
-		answer.Value, answer.Failure, answer.Cause = g.accept(value)
-		return answer
-	}
-	// There is no caller's context; what ends is what is waited for.
-	checked, abandoned, err := guarded(context.Background(), MaxCheckTime, func(context.Context) Answer {
-		raw, failure, cause := g.accept(value)
-		return Answer{Value: raw, Failure: failure, Cause: cause}
-	})
-	checked.Origin, checked.Abandoned = answer.Origin, abandoned
-	if err != nil {
-		checked.Failure, checked.Cause = g.failed(), err
-	}
-	if errors.Is(err, errTimeOver) {
-		checked.Failure = g.toolError(CodeLimit, fmt.Sprintf("returned what took longer than %d ms to check", MaxCheckTime.Milliseconds()))
-	}
-	return checked
+	answer := g.acceptWithin(MaxCheckTime, value)
+	answer.Origin = g.Origin
+	return answer
 }
 
-func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decision, error)) Answer {
+func (s *Set) answer(ctx context.Context, call *Call, policy Policy) Answer {
 	g := s.find(call.Tool)
 	if g == nil {
 		return notGranted(call.Tool)
@@ -91,7 +71,10 @@ func (s *Set) answer(ctx context.Context, call *Call, decide func(*Call) (Decisi
 	if answer.Failure != nil {
 		return answer
 	}
-	decision, cause := decide(g.checked(call, answer.Args))
+	decision, cause := Allow(), error(nil)
+	if policy != nil {
+		decision, cause = ask(ctx, policy, g.checked(call, answer.Args))
+	}
 	switch {
 	case ctx.Err() != nil:
 		answer.Failure, answer.Cause = g.failed(), context.Cause(ctx)
@@ -156,12 +139,39 @@ func (g *granted) handle(ctx context.Context, call *Call) Answer {
 	if from, ok := value.(fromOrigin); ok {
 		value, answer.Origin = from.value, from.origin
 	}
-	raw, err := json.Marshal(value)
+	raw, err := written(value)
 	if err != nil {
 		return Answer{Failure: g.failed(), Cause: fmt.Errorf("tools: the result of %s cannot be written as JSON: %w", g.Name, err)}
 	}
 	answer.Value, answer.Failure, answer.Cause = g.accept(raw)
 	return answer
+}
+
+// acceptWithin is accept for what nobody else waits for.
+func (g *granted) acceptWithin(limit time.Duration, raw json.RawMessage) Answer {
+	answer, abandoned, err := guarded(context.Background(), limit, func(context.Context) (a Answer) {
+		if int64(len(raw)) <= g.MaxResultBytes {
+			if err := strict(raw); err != nil {
+				return Answer{Failure: g.failed(), Cause: g.unusable(err)}
+			}
+		}
+		a.Value, a.Failure, a.Cause = g.accept(raw)
+		return a
+	})
+	switch {
+	case errors.Is(err, errTimeOver):
+		answer.Failure = g.toolError(CodeLimit, fmt.Sprintf("returned what takes longer than %d ms to check", limit.Milliseconds()))
+	case err != nil:
+		answer.Failure = g.failed()
+	default:
+		return answer
+	}
+	answer.Cause, answer.Abandoned = err, abandoned
+	return answer
+}
+
+func (g *granted) unusable(err error) error {
+	return fmt.Errorf("tools: the result of %s cannot be used: %w", g.Name, err)
 }
 
 // fromOrigin is a result whose label depends on the call.
@@ -170,23 +180,20 @@ type fromOrigin struct {
 	origin string
 }
 
-// accept checks a result. The failure is nil where it is one.
+// accept checks a result, which is strict JSON unless it is too large. The failure is nil where it is one.
 func (g *granted) accept(raw json.RawMessage) (json.RawMessage, *Failure, error) {
 	if int64(len(raw)) > g.MaxResultBytes {
 		return nil, g.toolError(CodeLimit, fmt.Sprintf("returned more than %d bytes", g.MaxResultBytes)), nil
 	}
-	unusable := func(err error) (json.RawMessage, *Failure, error) {
-		return nil, g.failed(), fmt.Errorf("tools: the result of %s cannot be used: %w", g.Name, err)
-	}
 	if g.output == nil {
 		if err := within(raw); err != nil {
-			return unusable(err)
+			return nil, g.failed(), g.unusable(err)
 		}
 		return raw, nil, nil
 	}
-	value, l, err := decode(raw)
+	value, l, err := decodeStrict(raw)
 	if err != nil {
-		return unusable(err)
+		return nil, g.failed(), g.unusable(err)
 	}
 	if g.output.stranger && g.output.work(l) > strangersWork {
 		return nil, g.toolError(CodeLimit, "returned too much to check against its output schema"), nil

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// MaxCheckTime is how long checking the arguments of a call may take. A call whose
-// arguments take longer fails.
+// MaxCheckTime is how long checking the arguments of a call may take, or the value
+// of [Set.AnswerWith]. What takes longer fails. A [Remote] tool needs less than a
+// second of a processor.
 const MaxCheckTime = 5 * time.Second
 
 // checkArguments reads the arguments and checks them, for no longer than

@@ -42,10 +42,32 @@
 // stay where they are: whoever hands the result to a script takes them out and
 // adds their origins.
 //
-// Schemas and descriptions are trusted as code is: they are written by whoever
-// writes the tool. One that refers to another document, on the network or in a
-// file, is refused. One that offers alternatives within alternatives can take as
-// good as forever to check: then the call fails, but the goroutine goes on.
+// Descriptions, and schemas of tools with a handler, are trusted as code is: they
+// are written by whoever writes the tool. A schema that refers to another
+// document, on the network or in a file, is refused. One of a tool with a handler
+// may offer alternatives within alternatives, or want unique items that are
+// arrays and objects: to check what a script made for it can take as good as
+// forever. Then the call fails after [MaxCheckTime], but the goroutine goes on.
+//
+// The schemas of a [Remote] tool may be a stranger's, and so may the arguments: a
+// check of them is always soon over. NewSet counts the most steps, of about 100 ns
+// each, that a schema can make for one value, and refuses the schema
+//
+//   - where that is more than 10,000, or has no end: recursion is allowed where
+//     each value is checked once, as in lists, trees and any JSON, and not where it
+//     multiplies below alternatives, allOf, not, contains, patterns that overlap…
+//   - where a schema refers to itself for the same value, or more than 32 nest that
+//     look at the same value
+//   - with $dynamicRef and $recursiveRef, the format "regex", and schemas of contents
+//   - with patterns of more than 4000 parts, where a{100} has a hundred
+//   - which is large or deep: see below
+//
+// What that makes for the arguments of a call is known before they are checked: a
+// call that could take more than 2 million steps is refused with [CodeLimit], as
+// are such results. For small objects and common schemas it is a thousandth.
+//
+// What is large, for any tool, is checked without a list of all that is wrong: the
+// message then names no place.
 //
 // # Concurrency
 //
@@ -64,8 +86,9 @@
 //	name                   128 B    [MaxNameBytes]
 //	description            8 KiB    [MaxDescriptionBytes]
 //	schema                 256 KiB  [MaxSchemaBytes]
+//	schema, remote         64 KiB   [MaxRemoteSchemaBytes], 64 levels deep, 5000 values; 256 KiB for all, [MaxRemoteSchemasBytes]
 //	arguments of a call    4 MiB    [MaxArgumentBytes]
-//	time to check them     5 s      [MaxCheckTime]
+//	time to check them     5 s      [MaxCheckTime]; the same for results of [Set.AnswerWith]
 //	time of a handler      30 s     [DefaultTimeout]; at most an hour, [MaxTimeout]
 //	time of a policy       30 s     [MaxPolicyTime]
 //	result of a call       1 MiB    [DefaultResultBytes]; at most 64 MiB, [MaxResultBytes]

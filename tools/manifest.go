@@ -119,7 +119,8 @@ func (s *Set) Matches(m Manifest) error {
 }
 
 // FromManifest makes a set of the remote tools of a manifest; the others have
-// handlers, and are left out. The error is a [*GrantError].
+// handlers, and are left out. The error is a [*GrantError], also where a schema is
+// not one that [Remote] may have.
 func FromManifest(m Manifest) (*Set, error) {
 	var remote []Tool
 	for _, entry := range m {

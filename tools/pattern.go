@@ -2,7 +2,6 @@ package tools
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"regexp/syntax"
 
@@ -20,7 +19,7 @@ const (
 
 var (
 	errPattern  = errors.New("a pattern is longer than 4096 bytes")
-	errPatterns = fmt.Errorf("its patterns have more than %d parts, where a repetition counts as often as it repeats", maxPatternParts)
+	errPatterns = errors.New("its patterns have more than 4000 parts, where a repetition counts as often as it repeats")
 )
 
 // sizedPattern is a pattern that knows how many parts it has.
@@ -34,17 +33,22 @@ type patterns struct {
 	stranger bool
 	known    map[string]*sizedPattern // nil when the schema is compiled: what follows are values
 	parts    int
+	refused  error // why a pattern is not allowed
 }
 
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if known := p.known[text]; known != nil {
 		return known, nil
 	}
-	if len(text) > maxPatternBytes {
-		return nil, errPattern
-	}
 	if p.known == nil {
+		if len(text) > maxPatternBytes {
+			return nil, errPattern
+		}
 		return regexp.Compile(text)
+	}
+	if len(text) > maxPatternBytes {
+		p.refused = errPattern
+		return nil, errPattern
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -52,6 +56,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	}
 	n := parts(tree)
 	if p.parts += n; p.stranger && p.parts > maxPatternParts {
+		p.refused = errPatterns
 		return nil, errPatterns
 	}
 	compiled, err := regexp.Compile(text)

@@ -33,31 +33,56 @@ var (
 // decode reads strict JSON within the bounds, with numbers as they are written,
 // and says how much there is to check.
 func decode(raw json.RawMessage) (any, load, error) {
-	r, err := newReader(raw, true)
-	if err != nil {
+	if err := strict(raw); err != nil {
 		return nil, load{}, err
 	}
+	return decodeStrict(raw)
+}
+
+// decodeStrict is decode of JSON that is strict.
+func decodeStrict(raw json.RawMessage) (any, load, error) {
+	r := reader{text: raw, build: true}
 	value, _, err := r.value(0)
 	return value, r.load, err
 }
 
-// within reports whether raw is strict JSON within the bounds. It builds nothing.
+// within reports whether strict JSON is within the bounds. It builds nothing.
 func within(raw json.RawMessage) error {
-	r, err := newReader(raw, false)
-	if err != nil {
-		return err
-	}
-	_, _, err = r.value(0)
+	r := reader{text: raw}
+	_, _, err := r.value(0)
 	return err
+}
+
+func strict(raw json.RawMessage) error {
+	if err := taint.Valid(raw); err != nil {
+		return fmt.Errorf("%w: %w", errNotStrict, err)
+	}
+	return nil
+}
+
+// written is strict JSON of a value, without white space.
+func written(value any) (json.RawMessage, error) {
+	if raw, ok := value.(json.RawMessage); ok && raw != nil {
+		compact, err := jsontext.AppendFormat(make([]byte, 0, len(raw)), raw, jsontext.PreserveRawStrings(true))
+		if err != nil {
+			return nil, errNotStrict // the library's text may quote it
+		}
+		return compact, nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return raw, strict(raw) // names may be there twice
 }
 
 // decodeList is decode of an array: how many items it has, and the first of them,
 // also as it is written.
-func decodeList(raw json.RawMessage) (n int, first any, written json.RawMessage, l load, err error) {
-	r, err := newReader(raw, true)
-	if err != nil {
+func decodeList(raw json.RawMessage) (n int, first any, text json.RawMessage, l load, err error) {
+	if err := strict(raw); err != nil {
 		return 0, nil, nil, load{}, err
 	}
+	r := reader{text: raw, build: true}
 	if r.next() != '[' {
 		return 0, nil, nil, load{}, errNoList
 	}
@@ -69,12 +94,12 @@ func decodeList(raw json.RawMessage) (n int, first any, written json.RawMessage,
 			return 0, nil, nil, load{}, err
 		}
 		if n == 0 {
-			first, written = value, raw[start:r.at:r.at]
+			first, text = value, raw[start:r.at:r.at]
 		}
 		n++
 		r.comma()
 	}
-	return n, first, written, r.load, nil
+	return n, first, text, r.load, nil
 }
 
 var errNoList = errors.New("it is not an array")
@@ -85,13 +110,6 @@ type reader struct {
 	at    int
 	build bool // make values, not only count them
 	load  load
-}
-
-func newReader(raw json.RawMessage, build bool) (*reader, error) {
-	if err := taint.Valid(raw); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotStrict, err)
-	}
-	return &reader{text: raw, build: build}, nil
 }
 
 // next skips white space and returns the byte that follows.
@@ -137,13 +155,13 @@ func (r *reader) value(depth int) (value any, size float64, err error) {
 		return value, size, nil
 	case 't':
 		r.at += len("true")
-		return true, 1, nil
+		return true, compareSteps, nil
 	case 'f':
 		r.at += len("false")
-		return false, 1, nil
+		return false, compareSteps, nil
 	case 'n':
 		r.at += len("null")
-		return nil, 1, nil
+		return nil, compareSteps, nil
 	}
 	return r.number()
 }
@@ -153,7 +171,7 @@ func (r *reader) object(depth int) (any, float64, error) {
 	if r.build {
 		members = make(map[string]any)
 	}
-	size := 1.0
+	size := compareSteps
 	for r.next() != '}' {
 		name, length := r.str()
 		size += r.load.str(length)
@@ -174,7 +192,7 @@ func (r *reader) object(depth int) (any, float64, error) {
 }
 
 func (r *reader) array(depth int) (any, float64, error) {
-	items, n, size, flat := []any{}, 0, 1.0, true
+	items, n, size, flat := []any{}, 0, compareSteps, true
 	for c := r.next(); c != ']'; c = r.next() {
 		flat = flat && c != '{' && c != '['
 		item, s, err := r.value(depth + 1)

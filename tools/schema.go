@@ -18,6 +18,16 @@ const (
 	MaxRemoteSchemaBytes = 64 << 10
 	// MaxRemoteSchemaDepth is how many objects and arrays nest in one.
 	MaxRemoteSchemaDepth = 64
+	// MaxRemoteSchemaValues bounds the values in one: what compiling takes grows
+	// with the square of them.
+	MaxRemoteSchemaValues = 5000
+	// MaxRemoteSchemasBytes bounds all schemas of the [Remote] tools that [NewSet]
+	// is given.
+	MaxRemoteSchemasBytes = 256 << 10
+
+	// maxRemoteSchemaDepths bounds the sum of how deep each value in one is:
+	// what compiling takes grows with it too.
+	maxRemoteSchemaDepths = 100_000
 )
 
 // Bases of references within a schema, and of the one that refuses what it
@@ -59,8 +69,13 @@ func compile(raw json.RawMessage, stranger bool) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stranger && l.deepest > MaxRemoteSchemaDepth {
+	switch {
+	case stranger && l.deepest > MaxRemoteSchemaDepth:
 		return nil, fmt.Errorf("objects and arrays nest deeper than %d levels", MaxRemoteSchemaDepth)
+	case stranger && l.values > MaxRemoteSchemaValues:
+		return nil, fmt.Errorf("it has more than %d values", MaxRemoteSchemaValues)
+	case stranger && l.depths > maxRemoteSchemaDepths:
+		return nil, fmt.Errorf("the depths of its values add up to more than %d; allowed are fewer values, or less deep ones", maxRemoteSchemaDepths)
 	}
 	s, err := compileDocument(doc, stranger)
 	if err != nil {
@@ -102,6 +117,9 @@ func compileDocument(doc any, stranger bool) (s *schema, err error) {
 	}
 	compiled, err := c.Compile(schemaURL)
 	if err != nil {
+		if engine.refused != nil {
+			return nil, engine.refused
+		}
 		if errors.Is(err, errElsewhere) {
 			return nil, errElsewhere
 		}

@@ -55,12 +55,20 @@ func (e *GrantError) Unwrap() error { return e.Err }
 // NewSet makes a set of tools. What cannot be granted is a [*GrantError]: a name
 // that is not allowed, is there twice, or is the beginning of another ("crm" and
 // "crm.lookup"); a schema that is none or leads elsewhere; a bad origin; no
-// handler. Schemas are copied.
+// handler; or a schema of a [Remote] tool of which a check may take long: see the
+// package documentation. Schemas are copied.
 func NewSet(tools ...Tool) (*Set, error) {
 	all := make([]*granted, 0, min(len(tools), MaxTools))
+	remote := 0
 	for i := range tools {
 		if i == MaxTools {
 			break // assemble says so
+		}
+		if tools[i].kind == kindRemote {
+			remote += len(tools[i].Input) + len(tools[i].Output)
+		}
+		if remote > MaxRemoteSchemasBytes {
+			return nil, &GrantError{Tool: tools[i].Name, Problem: fmt.Sprintf("and the remote tools before it have schemas of more than %d bytes", MaxRemoteSchemasBytes)}
 		}
 		g, err := grant(&tools[i])
 		if err != nil {

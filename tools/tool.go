@@ -77,7 +77,8 @@ const (
 )
 
 // Remote is a tool without a handler: every call that the policy allows is
-// suspended, and whoever drives the sandbox answers it.
+// suspended, and whoever drives the sandbox answers it. Its schemas may be a
+// stranger's: [NewSet] refuses those of which a check may take long.
 func Remote(name, description string, input json.RawMessage) Tool {
 	return Tool{Name: name, Description: description, Input: input, kind: kindRemote}
 }

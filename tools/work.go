@@ -21,6 +21,8 @@ const (
 	formatSteps, lengthSteps = 0.2, 0.02
 	// depthSteps are those of naming the place of a value, for each level.
 	depthSteps = 0.25
+	// compareSteps are those of comparing one value in two items, if it is no number.
+	compareSteps = 0.2
 	// fewItems are compared each with each.
 	fewItems = 20
 )
@@ -44,7 +46,7 @@ func (l *load) value(depth int) {
 func (l *load) str(n int) (size float64) {
 	const each = 8
 	l.text += float64(n + each)
-	return 1 + float64(n)/64
+	return compareSteps * (1 + float64(n)/64)
 }
 
 func (l *load) number(n, exponentDigits int) (size float64) {
@@ -62,7 +64,7 @@ func (l *load) array(n int, size float64, flat bool) {
 	if flat {
 		n = min(n, fewItems)
 	}
-	l.pairs += size * float64(n+2)
+	l.pairs += size * (float64(n)/2 + 2)
 }
 
 // rate is the most that a schema does with each thing of a [load].
