@@ -145,7 +145,14 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 	h.begin(burnt)
 	grant := i.handed || len(req.Functions) > 0
 	i.handed = len(req.Functions) > 0
-	return i.part(ctx, req.Source, func(e *eval) error { return e.first(req, parsed, fresh, grant) })
+	return i.part(ctx, req.Source, func(e *eval) error {
+		if !fresh {
+			if err := i.tidy(e); err != nil {
+				return err
+			}
+		}
+		return e.first(req, parsed, fresh, grant)
+	})
 }
 
 // plant writes the seed of Math.random, if there is one.
@@ -199,9 +206,6 @@ func (i *Isolate) part(ctx context.Context, source string, run func(*eval) error
 	i.spent, i.wear, i.waiting = true, WearBroken, nil
 	e := &eval{img: i.img, inst: h.inst, h: h}
 	failure := e.attempt(ctx, func() error {
-		if err := i.free(e); err != nil {
-			return err
-		}
 		return run(e)
 	})
 	// What was stopped in the middle is not whole. The same goes for a guest
@@ -280,9 +284,31 @@ func (e *eval) loosen() error {
 	return nil
 }
 
-// discard frees the result of an earlier eval.
-func (e *eval) discard() error {
-	_, err := e.call(fnFreeValue, uint64(e.img.handles.Context), e.inst.Global(GlobalPromise))
+// tidy frees what earlier scripts have left and nobody can reach, so that an
+// isolate does not fill up, nor its state, from eval to eval. No script pays for it.
+func (i *Isolate) tidy(e *eval) error {
+	return e.unpaid(func() error {
+		if i.leftover {
+			i.leftover = false
+			if _, err := e.call(fnFreeValue, uint64(i.img.handles.Context), e.inst.Global(GlobalPromise)); err != nil {
+				return err
+			}
+		}
+		_, err := e.call(fnRunGC, uint64(i.img.handles.Runtime))
+		return err
+	})
+}
+
+// unpaid lets the guest do something that counts as no fuel, within the time.
+func (e *eval) unpaid(do func() error) error {
+	h := e.h
+	burnt, limit := h.burnt(), h.limits.Fuel
+	h.limits.Fuel = 0
+	err := do()
+	h.limits.Fuel = limit
+	fuel := h.slice(burnt)
+	h.granted = burnt + fuel
+	h.inst.SetGlobal(GlobalFuel, uint64(fuel))
 	return err
 }
 

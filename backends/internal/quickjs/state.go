@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -79,11 +78,6 @@ func (i *Isolate) Suspend(ctx context.Context, maxBytes int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if i.waiting == nil && i.begun {
-		if err := i.collect(ctx); err != nil {
-			return nil, err
-		}
-	}
 	h := i.host
 	r := record{
 		Format: FormatVersion, Image: i.img.SHA256,
@@ -113,51 +107,6 @@ func (i *Isolate) Suspend(ctx context.Context, maxBytes int64) ([]byte, error) {
 		return nil, fmt.Errorf("quickjs: %w: %d bytes, allowed are %d", spi.ErrStateTooLarge, len(out), maxBytes)
 	}
 	return out, nil
-}
-
-// collect frees what no script can reach, so that a state does not grow from eval
-// to eval. It happens within the time of an eval, and no script can tell: fuel and
-// clock stand still. It is called with mu held.
-func (i *Isolate) collect(ctx context.Context) error {
-	h := i.host
-	h.watcher.Begin()
-	defer h.watcher.End()
-	limits, granted := h.limits, h.granted
-	h.limits.Fuel, h.spent = 0, 0
-	h.arm(0)
-	e := &eval{img: i.img, inst: h.inst, h: h}
-	err := e.attempt(ctx, func() error {
-		if err := i.free(e); err != nil {
-			return err
-		}
-		_, err := e.call(fnRunGC, uint64(i.img.handles.Runtime))
-		return err
-	})
-	h.end()
-	h.limits, h.granted = limits, granted
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errNotStarted): // nothing has happened
-	default:
-		i.spent, i.wear = true, WearMuch
-	}
-	switch {
-	case h.killed.Load():
-		return spi.ErrClosed
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return fmt.Errorf("quickjs: collecting: %w", spi.ErrIsolateSpent)
-}
-
-// free gives up the result of an earlier eval.
-func (i *Isolate) free(e *eval) error {
-	if !i.leftover {
-		return nil
-	}
-	i.leftover = false
-	return e.discard()
 }
 
 // deadMemory are the parts of a memory that mean nothing while no call is in

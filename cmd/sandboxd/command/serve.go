@@ -17,6 +17,7 @@ import (
 	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/internal/httpapi"
 	"github.com/loom-sandbox/sandboxd/sandbox"
 	"github.com/loom-sandbox/sandboxd/spi"
+	"github.com/loom-sandbox/sandboxd/tools"
 )
 
 type serveCmd struct {
@@ -58,8 +59,9 @@ const (
 	mostPreparedBytes = int64(1 << 40)
 )
 
-// maxToolBytes is what the tools that a request declares may have together.
-const maxToolBytes = int64(1 << 20)
+// maxToolBytes is what the tools that a request declares may have together: what
+// was suspended with more of them could not be resumed.
+const maxToolBytes = int64(tools.MaxRemoteSchemasBytes)
 
 // defaultMaxMemory is the ceiling on memory, or the backend's own if lower.
 const defaultMaxMemory = int64(256 << 20)

@@ -77,13 +77,13 @@ func toolOf(raw json.RawMessage, at string, faults *faultList) *tools.Set {
 			}
 		case "inputSchema":
 			if _, err := tools.NewSet(tools.Remote("any", "", raw)); err != nil { // its words can hold values
-				faults.add(field, fmt.Sprintf("cannot be used; it must be a JSON Schema of an object, of at most %d bytes, that refers to nothing but itself", tools.MaxSchemaBytes))
+				faults.add(field, fmt.Sprintf("cannot be used; it must be a JSON Schema of an object, of at most %d bytes, that refers to nothing but itself and takes few steps to check", tools.MaxRemoteSchemaBytes))
 			}
 		case "outputSchema":
 			probe := tools.Remote("any", "", nil)
 			probe.Output = raw
 			if _, err := tools.NewSet(probe); err != nil {
-				faults.add(field, fmt.Sprintf("cannot be used; it must be a JSON Schema of at most %d bytes, that refers to nothing but itself", tools.MaxSchemaBytes))
+				faults.add(field, fmt.Sprintf("cannot be used; it must be a JSON Schema of at most %d bytes, that refers to nothing but itself and takes few steps to check", tools.MaxRemoteSchemaBytes))
 			}
 		case "name":
 			if text(raw, &name, field, faults) && (tools.CheckName(name) != nil || spi.CheckFunctionName("tools."+name) != nil) {

@@ -55,7 +55,7 @@ func TestWhatIsWrongWithADeclaredToolIsAProblemThatNamesTheMemberAndNeverEchoesA
 		"output schema":         {`[{"name":"a","inputSchema":{},"outputSchema":{"type":"` + secret + `"}}]`, "tools[0].outputSchema", "JSON Schema"},
 		"schema of elsewhere":   {`[` + tool("a", `{"$ref":"http://`+secret+`/x"}`) + `]`, "tools[0].inputSchema", "nothing but itself"},
 		"bad pattern":           {`[` + tool("a", `{"properties":{"p":{"pattern":"(`+secret+`"}}}`) + `]`, "tools[0].inputSchema", "JSON Schema"},
-		"large schema":          {`[` + tool("a", `{"description":"`+secret+strings.Repeat("d", tools.MaxSchemaBytes)+`"}`) + `]`, "tools[0].inputSchema", "262144 bytes"},
+		"large schema":          {`[` + tool("a", `{"description":"`+secret+strings.Repeat("d", tools.MaxSchemaBytes)+`"}`) + `]`, "tools[0].inputSchema", "65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := do(api, post(`{"script":"input","tools":`+c.tools+`}`))
