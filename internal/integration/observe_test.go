@@ -186,20 +186,25 @@ func (o *observed) late(limit time.Duration) time.Duration {
 	return max(o.took, time.Duration(o.Usage.WallMs*float64(time.Millisecond))) - limit
 }
 
-// bytes is the result as it came, but for the one field that no two runs share.
+// bytes is the result as it came, but for the two fields that no two runs share.
 func (o *observed) bytes() (string, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(o.wire, &members); err != nil {
 		return "", err
 	}
-	usage := map[string]json.RawMessage{}
-	if err := json.Unmarshal(members["usage"], &usage); err != nil {
-		return "", err
-	}
-	delete(usage, "wallMs")
-	var err error
-	if members["usage"], err = json.Marshal(usage); err != nil {
-		return "", err
+	for member, own := range map[string]string{"usage": "wallMs", "run": "evalId"} {
+		parts := map[string]json.RawMessage{}
+		if err := json.Unmarshal(members[member], &parts); err != nil {
+			return "", err
+		}
+		if parts[own] == nil {
+			return "", fmt.Errorf("the result has no %s.%s", member, own)
+		}
+		delete(parts, own)
+		var err error
+		if members[member], err = json.Marshal(parts); err != nil {
+			return "", err
+		}
 	}
 	raw, err := json.Marshal(members)
 	return string(raw), err
