@@ -272,6 +272,8 @@ func (p *part) result(out *spi.Outcome) (*Result, error) {
 		res.Error.Tool, res.Error.Code = how.Tool, how.Code
 	case out.Error.Kind == spi.KindDenied && out.Error.Limit != nil: // the backend did not even take the call
 		res.Error.Code = tools.CodeLimit
+	case out.Error.Kind == spi.KindDenied: // nor that of a script that was handed nothing
+		res.Error.Code = tools.CodeNotGranted
 	}
 	return res, nil
 }

@@ -99,7 +99,7 @@ type Request struct {
 	// that is not there reads as one all the same, if anything with its first name
 	// is: calling it is a call with that name, so that whoever answers can refuse
 	// it by name, while `in` says that it is not there. Nothing of it is there
-	// where the list is empty. DeniedError and ToolError are there with it.
+	// where the list is empty, and what an earlier script has kept is denied then. DeniedError and ToolError are there with it.
 	Functions []string
 }
 

@@ -25,6 +25,7 @@ type hostCalls struct {
 	made, bytes int64
 	refused     spi.LimitName // the first that was reached
 	limited     bool          // the last one that was not taken was over a limit
+	handed      bool          // the script was handed functions
 }
 
 // begin starts the account of an eval.
@@ -35,6 +36,9 @@ func (c *hostCalls) begin() { *c = hostCalls{last: c.last} }
 func (h *Host) takeCall(text []byte) uint64 {
 	c := &h.calls
 	c.limited = false
+	if !c.handed { // a function that an earlier script has kept: nobody expects a call
+		return c.refuse(handedNothing)
+	}
 	if c.made >= h.limits.HostCalls {
 		return c.refuse(spi.LimitHostCalls)
 	}
@@ -58,6 +62,9 @@ func (h *Host) takeCall(text []byte) uint64 {
 	h.countWaiting()
 	return 1
 }
+
+// handedNothing stands for a limit where a script was handed no functions.
+const handedNothing spi.LimitName = "none"
 
 func (c *hostCalls) refuse(limit spi.LimitName) uint64 {
 	c.limited = true

@@ -21,7 +21,9 @@ func (w *watched) Notice(n spi.Notice) { w.notices = append(w.notices, n) }
 func callingHost(n, bytes int64) (*Host, *fakeInstance) {
 	limits := testLimits()
 	limits.HostCalls, limits.CallBytes = n, bytes
-	return newTestHost(1<<16, limits)
+	h, inst := newTestHost(1<<16, limits)
+	h.calls.handed = true
+	return h, inst
 }
 
 func TestACallIsTakenAsItIs(t *testing.T) {

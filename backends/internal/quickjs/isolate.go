@@ -143,6 +143,7 @@ func (i *Isolate) Eval(ctx context.Context, req *spi.Request) (*spi.Outcome, err
 		burnt = parsed.fuel
 	}
 	h.begin(burnt)
+	h.calls.handed = len(req.Functions) > 0
 	grant := i.handed || len(req.Functions) > 0
 	i.handed = len(req.Functions) > 0
 	return i.part(ctx, req.Source, func(e *eval) error {

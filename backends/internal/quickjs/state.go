@@ -165,7 +165,7 @@ func (s *State) Host(r *spi.Resumption) *Host {
 			events: w.Events, eventBytes: w.EventBytes, eventsTruncated: w.EventsOver,
 		}
 		h.calls.pending, h.calls.failed, h.calls.refused = w.Pending, w.Failed, w.Refused
-		h.calls.made, h.calls.bytes = w.Made, w.Bytes
+		h.calls.made, h.calls.bytes, h.calls.handed = w.Made, w.Bytes, true
 	}
 	if !r.Now.IsZero() {
 		// The fuel account is settled: nothing is granted that is not burnt.

@@ -96,9 +96,11 @@ func (h *Host) explain(out *spi.ScriptError) {
 		limit(spi.LimitOutput, l.OutputBytes)
 		say("LimitError", "the result as JSON is larger than %s of %d", spi.LimitOutput, l.OutputBytes)
 	case spi.KindDenied:
-		if out.Call == 0 && h.calls.refused == spi.LimitHostCalls {
+		switch {
+		case out.Call != 0:
+		case h.calls.refused == spi.LimitHostCalls:
 			limit(spi.LimitHostCalls, l.HostCalls)
-		} else if out.Call == 0 {
+		case h.calls.refused == spi.LimitCallBytes:
 			limit(spi.LimitCallBytes, l.CallBytes)
 		}
 	case spi.KindDeadlock:
