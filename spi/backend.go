@@ -98,8 +98,9 @@ type Request struct {
 	// script finds `a.b.c` as a function c of an object b of a global a. A function
 	// that is not there reads as one all the same, if anything with its first name
 	// is: calling it is a call with that name, so that whoever answers can refuse
-	// it by name, while `in` says that it is not there. Nothing of it is there
-	// where the list is empty, and what an earlier script has kept is denied then. DeniedError and ToolError are there with it.
+	// it by name, while `in` says that it is not there. DeniedError and ToolError
+	// are there with it. Nothing of it is there where the list is empty, and what
+	// an earlier script has kept is denied then.
 	Functions []string
 }
 
