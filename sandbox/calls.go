@@ -88,14 +88,6 @@ type finishedCall struct {
 	took   time.Duration
 }
 
-func newCalls(j *job, policy tools.Policy, ev *events, from *origins, l *ledger) *calls {
-	c := &calls{job: j, policy: policy, events: ev, from: from, ledger: l}
-	if j.handed() { // else there are none, and the least eval is spared the room for them
-		c.done = make(chan finishedCall, j.limits.HostCallsAtOnce)
-	}
-	return c
-}
-
 // note takes up the calls of an outcome that are new: those behind the last one,
 // and those of scripts before this one. A script that waits may have many others,
 // which are not looked at. The error is the backend's fault: anybody may have

@@ -30,12 +30,6 @@ type originLists struct {
 	Known, Claimed []string `json:",omitempty"`
 }
 
-func newOrigins(claimed ...string) *origins {
-	o := &origins{}
-	o.add(claimed...)
-	return o
-}
-
 // add takes origins that labels in data have, and know those that the host itself
 // gives. Each may be a join; empty ones are none. Where there are too many, one
 // origin stands for all that come later.

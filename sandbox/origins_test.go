@@ -152,3 +152,9 @@ func TestWithinALabelAllOriginsAreAlike(t *testing.T) {
 	}
 	assert.Equal(t, "sandbox, crm, tool:x, web, z0, z1, z2, z3, +11 more", o.label())
 }
+
+func newOrigins(claimed ...string) *origins {
+	o := &origins{}
+	o.add(claimed...)
+	return o
+}

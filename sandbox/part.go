@@ -42,10 +42,24 @@ type keeper func(ctx context.Context, iso spi.Isolate, out *spi.Outcome, p *part
 
 // newPart is the first part of an eval.
 func (s *Sandbox) newPart(ctx context.Context, j *job, l *ledger) *part {
-	p := &part{sandbox: s, job: j, bounds: j.config.Limits, origins: newOrigins(j.origins...)}
-	p.events = &events{ctx: ctx, observer: s.observer, evalID: j.evalID, clock: s.clock, origins: p.origins, emit: j.emit}
-	p.calls = newCalls(j, s.policy, p.events, p.origins, l)
-	p.calls.cannotSuspend = s.cannotSuspend
+	own := &struct { // in one piece: it is a part of what the least eval takes
+		part
+		events  events
+		origins origins
+		calls   calls
+	}{
+		part:   part{sandbox: s, job: j, bounds: j.config.Limits},
+		events: events{ctx: ctx, observer: s.observer, evalID: j.evalID, clock: s.clock, emit: j.emit},
+		calls:  calls{job: j, policy: s.policy, ledger: l, cannotSuspend: s.cannotSuspend},
+	}
+	p := &own.part
+	p.events, p.origins, p.calls = &own.events, &own.origins, &own.calls
+	p.origins.add(j.origins...)
+	p.events.origins = p.origins
+	p.calls.events, p.calls.from = p.events, p.origins
+	if j.handed() { // else there are none
+		p.calls.done = make(chan finishedCall, j.limits.HostCallsAtOnce)
+	}
 	return p
 }
 
