@@ -73,8 +73,13 @@ func (l *listed) text() string {
 	row("engine", d.Engine)
 	row("image", d.Image)
 	row("languages", strings.Join(languages, ", "))
-	if d.Prepares {
-		row("prepares", "yes")
+	for _, has := range []struct {
+		name string
+		yes  bool
+	}{{"prepares", d.Prepares}, {"host calls", d.HostCalls}, {"suspends", d.Suspends}} {
+		if has.yes {
+			row(has.name, "yes")
+		}
 	}
 	row("memory", fmt.Sprintf("%s to %s", size(d.MinMemoryBytes), size(d.MaxMemoryBytes)))
 	for i, e := range d.Enforces {
