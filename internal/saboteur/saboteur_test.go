@@ -114,7 +114,7 @@ func TestWithoutDefectSuspendingIsPassedOn(t *testing.T) {
 
 	good := &suspendingRecorder{}
 	seed := uint64(8)
-	r := &spi.Resumption{State: []byte("state"), Limits: spi.Limits{Timeout: time.Second, HostCalls: 3}, Now: time.Unix(5, 6), Seed: &seed}
+	r := &spi.Resumption{State: []byte("state"), Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 1, HostCalls: 3}, Now: time.Unix(5, 6), Seed: &seed}
 	iso, err = saboteur.Defect{}.Wrap(good).Resume(t.Context(), r)
 	require.NoError(t, err)
 	assert.Equal(t, *r, good.resumed)
