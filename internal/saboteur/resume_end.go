@@ -156,6 +156,23 @@ func resumeEndDefects() []Defect {
 			}),
 		},
 		{
+			Name: "resumes-dead-isolates", Wrong: "Resume of a closed backend gives an isolate that is closed.",
+			CaughtBy: []string{"SUSP-030"}, Seen: "after Close had returned",
+			build: func() hooks {
+				var last atomic.Pointer[isolate]
+				return hooks{resume: func(ctx context.Context, b *Backend, r *spi.Resumption) (spi.Isolate, error) {
+					i, err := b.resume(ctx, r)
+					if held := last.Load(); errors.Is(err, spi.ErrClosed) && held != nil {
+						return held, nil
+					}
+					if err == nil {
+						last.Store(i)
+					}
+					return orNone(i, err)
+				}}
+			},
+		},
+		{
 			Name: "resumed-spent-by-closing", Wrong: "Resumed isolates of a closed backend say that they are spent.",
 			CaughtBy: []string{"SUSP-027"}, Seen: "the next eval of the isolate: error is",
 			build: evaluatingResumed(func(ctx context.Context, i *isolate, req *spi.Request) (*spi.Outcome, error) {

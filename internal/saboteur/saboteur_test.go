@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,60 @@ func TestWithoutDefectPreparingIsPassedOn(t *testing.T) {
 	assert.Nil(t, iso)
 	_, err = b.Prepare(t.Context(), limits, "1", spi.JavaScript)
 	assert.ErrorIs(t, err, spi.ErrClosed)
+}
+
+func TestWithoutDefectSuspendingIsPassedOn(t *testing.T) {
+	t.Parallel()
+	plain := saboteur.Defect{}.Wrap(&recorder{})
+	iso, err := plain.Open(t.Context(), &spi.Config{})
+	require.NoError(t, err)
+	_, err = iso.(spi.Suspender).Suspend(t.Context(), 1)
+	require.ErrorIs(t, err, spi.ErrUnsupported, "the good one does not suspend")
+	_, err = iso.(spi.Caller).Continue(t.Context(), nil)
+	require.ErrorIs(t, err, spi.ErrUnsupported, "nor does it call")
+	_, err = plain.Resume(t.Context(), &spi.Resumption{})
+	require.ErrorIs(t, err, spi.ErrUnsupported)
+
+	good := &suspendingRecorder{}
+	seed := uint64(8)
+	r := &spi.Resumption{State: []byte("state"), Limits: spi.Limits{Timeout: time.Second, MemoryBytes: 1, HostCalls: 3}, Now: time.Unix(5, 6), Seed: &seed}
+	iso, err = saboteur.Defect{}.Wrap(good).Resume(t.Context(), r)
+	require.NoError(t, err)
+	assert.Equal(t, *r, good.resumed)
+	state, err := iso.(spi.Suspender).Suspend(t.Context(), 99)
+	require.NoError(t, err)
+	assert.Equal(t, "99", string(state))
+	out, err := iso.(spi.Caller).Continue(t.Context(), []spi.Reply{{ID: 4}})
+	require.NoError(t, err)
+	assert.Equal(t, []spi.Reply{{ID: 4}}, good.replies)
+	assert.Equal(t, spoken(), out)
+	assert.ErrorIs(t, iso.Close(), errIsolate)
+}
+
+// suspendingRecorder is a recorder for one isolate that is resumed.
+type suspendingRecorder struct {
+	recorder
+	resumed spi.Resumption
+	replies []spi.Reply
+}
+
+func (r *suspendingRecorder) Resume(_ context.Context, given *spi.Resumption) (spi.Isolate, error) {
+	r.resumed = *given
+	return &suspendingIsolate{recorderIsolate: (*recorderIsolate)(&r.recorder), r: r}, nil
+}
+
+type suspendingIsolate struct {
+	*recorderIsolate
+	r *suspendingRecorder
+}
+
+func (*suspendingIsolate) Suspend(_ context.Context, maxBytes int64) ([]byte, error) {
+	return strconv.AppendInt(nil, maxBytes, 10), nil
+}
+
+func (i *suspendingIsolate) Continue(_ context.Context, replies []spi.Reply) (*spi.Outcome, error) {
+	i.r.replies = replies
+	return spoken(), nil
 }
 
 // preparingRecorder is a recorder for one script.

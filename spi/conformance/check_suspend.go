@@ -58,6 +58,7 @@ func suspendChecks() []Check {
 		own("SUSP-027", "Closing the backend ends isolates that were resumed, and resuming afterwards is ErrClosed.", resumedBackendClosed),
 		should("SUSP-028", "Suspending and resuming under a context that has ended return the context's error.", suspendUnderEnded),
 		should("SUSP-029", "Isolates that were suspended, resumed and closed leave no goroutine behind.", suspendNoGoroutines),
+		own("SUSP-030", "States may be resumed while the backend is closed: each gives an isolate or ErrClosed.", resumedWhileClosing),
 	}
 }
 

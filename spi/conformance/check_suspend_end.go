@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/loom-sandbox/sandboxd/spi"
@@ -145,6 +146,57 @@ func resumedBackendClosed(ctx context.Context, s *subject) error {
 		}
 	}
 	return s.wantNotResumed(ctx, "a state, after the backend was closed,", s.resumption(state), spi.ErrClosed)
+}
+
+func resumedWhileClosing(ctx context.Context, s *subject) error {
+	_, state, err := s.stateOf(ctx, "globalThis.n = 'x'.repeat(100000); 1")
+	if err != nil {
+		return err
+	}
+	resumer, err := s.resumer()
+	if err != nil {
+		return err
+	}
+	var resumed atomic.Int64
+	var closed atomic.Bool
+	one := func() (ended bool, err error) {
+		late := closed.Load()
+		iso, err := resumer.Resume(ctx, s.resumption(state))
+		switch {
+		case errors.Is(err, spi.ErrClosed):
+			return true, nil
+		case err != nil:
+			return true, fmt.Errorf("Resume: %w", err)
+		case late:
+			return true, errors.New("Resume gave an isolate after Close had returned")
+		}
+		resumed.Add(1)
+		if sus, err := suspenderOf(iso); err != nil {
+			return true, err
+		} else if _, err := sus.Suspend(ctx, roomyState); err != nil && !errors.Is(err, spi.ErrClosed) {
+			return true, fmt.Errorf("Suspend: %w", err)
+		}
+		if _, err := iso.Eval(ctx, request("n.length", "")); err != nil && !errors.Is(err, spi.ErrClosed) {
+			return true, fmt.Errorf("Eval: %w", err)
+		}
+		return false, iso.Close()
+	}
+	pending := background(func() (none, error) {
+		return none{}, together(8, func(int) error {
+			for {
+				if ended, err := one(); ended || err != nil {
+					return err
+				}
+			}
+		})
+	})
+	for deadline := time.Now().Add(s.allow(5 * time.Second)); resumed.Load() < 8 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	closeErr := s.backend.Close()
+	closed.Store(true)
+	a := <-pending
+	return errors.Join(closeErr, a.err)
 }
 
 func suspendUnderEnded(ctx context.Context, s *subject) error {
