@@ -11,14 +11,6 @@ import (
 
 // Resume implements [spi.Resumer].
 func (b *Backend) Resume(ctx context.Context, r *spi.Resumption) (spi.Isolate, error) {
-	state, err := b.image.ReadState(r.State)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
-	}
-	delta, err := b.pool.memory.Decode(state.Memory())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", b.descriptor.Name, spi.ErrState, err)
-	}
 	limits := &r.Limits
 	if err := (&spi.Config{Limits: *limits}).Validate(); err != nil {
 		return nil, err
@@ -27,6 +19,14 @@ func (b *Backend) Resume(ctx context.Context, r *spi.Resumption) (spi.Isolate, e
 		return nil, err
 	}
 	defer b.opening.Done()
+	state, err := b.image.ReadState(r.State)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.descriptor.Name, err)
+	}
+	delta, err := b.pool.memory.Decode(state.Memory())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", b.descriptor.Name, spi.ErrState, err)
+	}
 	if limits.MemoryBytes/PageBytes*PageBytes < delta.MemoryBytes() {
 		return nil, fmt.Errorf("%s: %s of %d is less than the %d that the state has: %w",
 			b.descriptor.Name, spi.LimitMemory, limits.MemoryBytes, delta.MemoryBytes(), spi.ErrUnsupported)
