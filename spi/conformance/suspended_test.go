@@ -117,7 +117,7 @@ func TestWhatACheckResumedIsClosed(t *testing.T) {
 func TestAWaitIsWellFormed(t *testing.T) {
 	t.Parallel()
 	waits := func(change func(*spi.Outcome)) *spi.Outcome {
-		out := &spi.Outcome{Pending: []spi.HostCall{{ID: 1, Function: "f", Args: []byte("[]")}}, Usage: spi.Usage{MemoryPeakBytes: 1}}
+		out := &spi.Outcome{Pending: []spi.HostCall{{ID: 1, Function: "f", Args: []byte("[]")}}, Usage: spi.Usage{MemoryPeakBytes: 1, HostCalls: 1, CallBytes: 2}}
 		change(out)
 		return out
 	}
