@@ -47,7 +47,7 @@ function callError(id, name, kind, message, stack) {
   return error;
 }
 
-// argumentText is the JSON of one argument: undefined is null, as it is inside an array.
+// argumentJSON is the JSON of one argument: undefined is null, as it is inside an array.
 function argumentJSON(name, value) {
   let text;
   try {
