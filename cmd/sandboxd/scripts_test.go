@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/builtins"
+	"github.com/loom-sandbox/sandboxd/cmd/sandboxd/command"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/scripts")
@@ -49,6 +51,7 @@ func TestScripts(t *testing.T) {
 	// One cache for all, so that the engine is compiled once.
 	cache := filepath.Join(t.TempDir(), "cache")
 	require.NoError(t, os.Mkdir(cache, 0o700))
+	fillCache(t, cache)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "scripts"),
 		RequireExplicitExec: true,
@@ -68,6 +71,19 @@ func TestScripts(t *testing.T) {
 		Condition: condition,
 		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"status": status, "http": request, "fill": fill, "sigterm": sigterm},
 	})
+}
+
+// fillCache compiles every engine once, before all scripts that would wait for one
+// of them to do it.
+func fillCache(t *testing.T, dir string) {
+	for _, b := range builtins.Backends() {
+		if b.Unavailable != "" {
+			continue
+		}
+		backend, err := b.New(t.Context(), command.Settings{CacheDir: dir, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err, b.Name)
+		require.NoError(t, backend.Close())
+	}
 }
 
 func condition(cond string) (bool, error) {
