@@ -31,9 +31,9 @@ type part struct {
 	began   time.Time
 
 	// waiting is for what is done while the script waits, nil before; stopWaiting
-	// lets go of the sandbox's lifetime.
+	// ends it.
 	waiting     context.Context
-	stopWaiting func() bool
+	stopWaiting func()
 }
 
 // keeper keeps an isolate whose script has succeeded, or says why that makes it
@@ -103,7 +103,7 @@ func (p *part) inIsolate(ctx context.Context, open opener, begin begins) (res *R
 	}()
 	p.began = time.Now() // opening does not count
 	ctx, cancel := p.limited(ctx)
-	defer cancel(nil) // and with it whatever handlers still do
+	defer cancel() // and with it whatever handlers still do
 	defer func() {
 		if p.stopWaiting != nil {
 			p.stopWaiting()
@@ -120,13 +120,11 @@ func (errTotalTime) Error() string { return "sandbox: " + string(LimitTotalTime)
 
 // limited bounds the part by what is left of TotalTime. A script that was handed
 // nothing never waits: its Timeout is enough.
-func (p *part) limited(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !p.job.handed() {
-		return ctx, func(error) {}
+		return ctx, func() {}
 	}
-	ctx, stop := context.WithDeadlineCause(ctx, p.began.Add(p.job.limits.TotalTime-p.used), errTotalTime{p.job.evalID})
-	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, func(cause error) { cancel(cause); stop() }
+	return context.WithDeadlineCause(ctx, p.began.Add(p.job.limits.TotalTime-p.used), errTotalTime{p.job.evalID})
 }
 
 // drive runs the script, and answers its calls until it ends or all that it waits
@@ -177,7 +175,11 @@ func (p *part) untilClosed(ctx context.Context) context.Context {
 	if p.waiting == nil {
 		waiting, cancel := context.WithCancelCause(ctx)
 		p.waiting = waiting
-		p.stopWaiting = context.AfterFunc(p.sandbox.lifetime, func() { cancel(ErrClosed) })
+		letGo := context.AfterFunc(p.sandbox.lifetime, func() { cancel(ErrClosed) })
+		p.stopWaiting = func() {
+			letGo()
+			cancel(nil)
+		}
 	}
 	return p.waiting
 }

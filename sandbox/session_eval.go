@@ -36,7 +36,8 @@ func (x *Session) Eval(ctx context.Context, req Request) (*Result, error) {
 	p := s.newPart(ctx, j, newLedger(from.last))
 	p.origins.recall(from.origins)
 	p.session = &sessionMark{x.id, from.id}
-	next := x.keepIn(p)
+	next := &kept{}
+	p.keep = x.keeper(next)
 	open := func(ctx context.Context) (spi.Isolate, error) {
 		return s.open(ctx, j, p.events.notices(), s.unprepared)
 	}
@@ -95,12 +96,6 @@ func (x *Session) Resume(ctx context.Context, req ResumeRequest) (*Result, error
 
 // kept is the state that an eval leaves, if it leaves one.
 type kept struct{ state *sessionState }
-
-func (x *Session) keepIn(p *part) *kept {
-	next := &kept{}
-	p.keep = x.keeper(next)
-	return next
-}
 
 // keeper makes a state of the isolate of an eval that succeeded.
 func (x *Session) keeper(next *kept) keeper {

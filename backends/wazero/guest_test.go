@@ -28,15 +28,21 @@ func TestWebBasics(t *testing.T) {
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
 			out := run(t, shared, testConfig(), string(source))
-			require.Nil(t, out.Error, "%+v", out.Error)
-			var rows [][]json.RawMessage
-			require.NoError(t, json.Unmarshal(out.Value, &rows))
-			require.NotEmpty(t, rows)
-			for _, row := range rows {
-				require.Len(t, row, 3)
-				assert.JSONEq(t, string(row[2]), string(row[1]), string(row[0]))
-			}
+			requireRows(t, out)
 		})
+	}
+}
+
+// requireRows looks at what a script returned: rows of [name, actual, expected].
+func requireRows(t *testing.T, out *spi.Outcome) {
+	t.Helper()
+	require.Nil(t, out.Error, "%+v", out.Error)
+	var rows [][]json.RawMessage
+	require.NoError(t, json.Unmarshal(out.Value, &rows))
+	require.NotEmpty(t, rows)
+	for _, row := range rows {
+		require.Len(t, row, 3)
+		assert.JSONEq(t, string(row[2]), string(row[1]), string(row[0]))
 	}
 }
 

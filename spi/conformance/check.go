@@ -97,6 +97,25 @@ func (n Need) declaredBy(d *spi.Descriptor) bool {
 	return false
 }
 
+// optional makes the checks of a part that a backend need not have, which may take
+// some time.
+func optional(need Need) (must func(id, rule string, b body, more ...Need) Check, own, should func(id, rule string, b body) Check) {
+	must = func(id, rule string, b body, more ...Need) Check {
+		return Check{ID: id, Level: MUST, Rule: rule, Needs: append([]Need{need}, more...), Watchdog: manyWatchdog, body: b}
+	}
+	own = func(id, rule string, b body) Check {
+		c := must(id, rule, b)
+		c.own = true
+		return c
+	}
+	should = func(id, rule string, b body) Check {
+		c := must(id, rule, b)
+		c.Level = SHOULD
+		return c
+	}
+	return must, own, should
+}
+
 // Checks returns a fresh list of all checks, in the order in which they run.
 func Checks() []Check {
 	return slices.Concat(

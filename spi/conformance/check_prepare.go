@@ -12,19 +12,7 @@ import (
 // prepareChecks: scripts that are parsed once and run many times, for backends
 // that do that. All that can differ is the time.
 func prepareChecks() []Check {
-	must := func(id, rule string, b body, more ...Need) Check {
-		return Check{ID: id, Level: MUST, Rule: rule, Needs: append([]Need{NeedPrepares}, more...), Watchdog: manyWatchdog, body: b}
-	}
-	own := func(id, rule string, b body) Check {
-		c := must(id, rule, b)
-		c.own = true
-		return c
-	}
-	should := func(id, rule string, b body) Check {
-		c := must(id, rule, b)
-		c.Level = SHOULD
-		return c
-	}
+	must, own, should := optional(NeedPrepares)
 	return []Check{
 		must("PREP-001", "A backend that declares that it prepares is a Preparer.", prepares),
 		{

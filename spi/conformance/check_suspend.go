@@ -12,19 +12,7 @@ import (
 // suspendChecks: isolates that are put away as bytes and resumed from them, for
 // backends that do that. All that can differ is the time.
 func suspendChecks() []Check {
-	must := func(id, rule string, b body, more ...Need) Check {
-		return Check{ID: id, Level: MUST, Rule: rule, Needs: append([]Need{NeedSuspends}, more...), Watchdog: manyWatchdog, body: b}
-	}
-	own := func(id, rule string, b body) Check {
-		c := must(id, rule, b)
-		c.own = true
-		return c
-	}
-	should := func(id, rule string, b body) Check {
-		c := must(id, rule, b)
-		c.Level = SHOULD
-		return c
-	}
+	must, own, should := optional(NeedSuspends)
 	return []Check{
 		must("SUSP-001", "A backend that declares that it suspends is a Resumer, and its isolates are Suspenders.", suspends),
 		{

@@ -2,6 +2,7 @@ package quickjs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,7 +151,7 @@ func (c *hostCalls) checkReplies(replies []spi.Reply) error {
 }
 
 func (c *hostCalls) find(id int64) int {
-	i, ok := slices.BinarySearchFunc(c.pending, id, func(call spi.HostCall, id int64) int { return int(call.ID - id) })
+	i, ok := slices.BinarySearchFunc(c.pending, id, func(call spi.HostCall, id int64) int { return cmp.Compare(call.ID, id) })
 	if !ok {
 		return -1
 	}

@@ -206,9 +206,7 @@ func (i *Isolate) part(ctx context.Context, source string, run func(*eval) error
 	wear := i.wear
 	i.spent, i.wear, i.waiting = true, WearBroken, nil
 	e := &eval{img: i.img, inst: h.inst, h: h}
-	failure := e.attempt(ctx, func() error {
-		return run(e)
-	})
+	failure := e.attempt(ctx, run)
 	// What was stopped in the middle is not whole. The same goes for a guest
 	// that contradicts its own driver, and for an interpreter that ran out of
 	// memory: its error paths are the least tried.
@@ -233,7 +231,7 @@ func (i *Isolate) part(ctx context.Context, source string, run func(*eval) error
 }
 
 // attempt runs a part of a script under watch of its context.
-func (e *eval) attempt(ctx context.Context, run func() error) error {
+func (e *eval) attempt(ctx context.Context, run func(*eval) error) error {
 	h := e.h
 	defer h.watch(ctx)()
 	if err := ctx.Err(); err != nil {
@@ -242,7 +240,7 @@ func (e *eval) attempt(ctx context.Context, run func() error) error {
 	if h.stopNow() {
 		return errNotStarted
 	}
-	return run()
+	return run(e)
 }
 
 // first is the first part of an eval.
